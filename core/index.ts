@@ -1,0 +1,44 @@
+/** The public surface of the kernel: the only file of core/ that anything outside may import. */
+export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
+export type { ErrorCode } from "./errors.ts";
+export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";
+export type { AnyHook, Block, CrashPolicy, Hook, HookKind, TapOrder } from "./hooks.ts";
+export { hook } from "./hooks.ts";
+export type { FsStat, Kernel, KernelFs, KernelOptions, PluginStatus } from "./kernel.ts";
+export { createKernel } from "./kernel.ts";
+export type { Logger, LogLevel } from "./log.ts";
+export { silent } from "./log.ts";
+export type {
+  ListenAt,
+  Listening,
+  ListenOptions,
+  Peer,
+  PluginApi,
+  PluginDef,
+  PluginFactory,
+  Use,
+  UseOptions,
+} from "./plugin.ts";
+export { definePlugin } from "./plugin.ts";
+export type { Token } from "./services.ts";
+export { token } from "./services.ts";
+export type {
+  Base,
+  Bus,
+  Commit,
+  Dir,
+  DirMeta,
+  Each,
+  Handlers,
+  Instances,
+  Leaf,
+  LeafSpec,
+  Meta,
+  Node,
+  Principal,
+  Scope,
+  Source,
+  Text,
+  Waiters,
+} from "./tree/index.ts";
+export { bus, dir, each, leaf, Root, source, text, waiters } from "./tree/index.ts";

@@ -1,0 +1,21 @@
+/** The logger that core and plugins write to. A plugin (log-pino) gives a real one; without one, nothing is written. */
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** `fields` must never hold a key or a token. */
+export interface Logger {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+  /** A logger whose lines carry `fields` too. */
+  child(fields: Record<string, unknown>): Logger;
+}
+
+export const silent: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silent,
+};

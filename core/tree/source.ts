@@ -1,0 +1,184 @@
+/**
+ * Where blocking reads get their bytes. A stream handler gives a Source or an AsyncIterable; the state machine of
+ * modes.ts knows Sources only, so waking a reader costs one callback and no promise.
+ */
+import type { Text } from "./spec.ts";
+
+const mark = Symbol("source");
+
+export interface Source {
+  readonly [mark]: true;
+  /** What is there now, at most about `max` bytes; undefined: nothing yet; null: the end. */
+  take(max: number): Text | undefined | null;
+  /** Calls `wake` once, when `take` may give something or has ended. Returns its undo. */
+  wait(wake: () => void): () => void;
+  /** The reader is gone. */
+  close(): void;
+}
+
+/** Makes a Source of its three functions. */
+export const source = (impl: Omit<Source, typeof mark>): Source => ({ ...impl, [mark]: true });
+
+export const isSource = (value: object): value is Source => mark in value;
+
+/** Wakes of readers that wait for one thing; each is called once and forgotten. */
+export interface Waiters {
+  add(wake: () => void): () => void;
+  wakeAll(): void;
+  readonly size: number;
+}
+
+export function waiters(): Waiters {
+  let set = new Set<() => void>();
+  return {
+    add(wake) {
+      const mine = set;
+      mine.add(wake);
+      return () => mine.delete(wake);
+    },
+    wakeAll() {
+      if (set.size === 0) return;
+      const woken = set;
+      set = new Set();
+      for (const wake of woken) wake();
+    },
+    get size() {
+      return set.size;
+    },
+  };
+}
+
+/** Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held. */
+export function fromIterable(iterable: AsyncIterable<Text>, fail: (error: unknown) => void): Source {
+  const iterator = iterable[Symbol.asyncIterator]();
+  const woken = waiters();
+  let item: Text | undefined;
+  let state: "pulling" | "ready" | "ended" | "closed" = "pulling";
+  let error: unknown;
+  let failed = false;
+  const settle = (next: "ready" | "ended") => {
+    if (state !== "closed") state = next;
+    woken.wakeAll();
+  };
+  const pull = () => {
+    state = "pulling";
+    iterator.next().then(
+      (result) => {
+        if (result.done) return settle("ended");
+        item = result.value;
+        settle("ready");
+      },
+      (cause) => {
+        error = cause;
+        failed = true;
+        if (state !== "closed") fail(cause);
+        settle("ended");
+      },
+    );
+  };
+  pull();
+  return source({
+    take() {
+      if (state === "ready") {
+        const got = item;
+        item = undefined;
+        pull();
+        return got;
+      }
+      if (state === "pulling") return undefined;
+      if (failed && state === "ended") {
+        state = "closed";
+        throw error;
+      }
+      return null;
+    },
+    wait: woken.add,
+    close() {
+      if (state === "closed") return;
+      const settled = state === "ended";
+      state = "closed";
+      if (!settled) void Promise.resolve(iterator.return?.()).catch(() => {});
+    },
+  });
+}
+
+export interface Bus {
+  /** Gives `text` to every reader that is subscribed now. */
+  publish(text: Text): void;
+  /** Every reader gets its end after what is queued. */
+  end(): void;
+  /** A cursor from now on; usable as a stream handler's result and in `for await`. */
+  subscribe(): Source & AsyncIterable<Text>;
+  readonly size: number;
+}
+
+/**
+ * One writer, many readers, each with a queue of its own of at most `limit` bytes (default 1 MiB). A reader that falls
+ * behind loses its queue and gets `lost` (default: its end) in place of it.
+ */
+export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
+  const limit = options.limit ?? 1 << 20;
+  interface Reader {
+    queue: Text[];
+    bytes: number;
+    ended: boolean;
+    wakes: Waiters;
+  }
+  const readers = new Set<Reader>();
+  const put = (reader: Reader, item: Text) => {
+    reader.queue.push(item);
+    reader.bytes += item.length;
+    if (reader.bytes > limit) {
+      reader.queue = options.lost === undefined ? [] : [options.lost];
+      reader.bytes = 0;
+      reader.ended = options.lost === undefined;
+    }
+    reader.wakes.wakeAll();
+  };
+  return {
+    publish(item) {
+      for (const reader of readers) if (!reader.ended) put(reader, item);
+    },
+    end() {
+      for (const reader of readers) {
+        reader.ended = true;
+        reader.wakes.wakeAll();
+      }
+      readers.clear();
+    },
+    subscribe() {
+      const reader: Reader = { queue: [], bytes: 0, ended: false, wakes: waiters() };
+      readers.add(reader);
+      const take = (): Text | undefined | null => {
+        const item = reader.queue.shift();
+        if (item === undefined) return reader.ended ? null : undefined;
+        reader.bytes -= item.length;
+        return item;
+      };
+      const close = () => {
+        readers.delete(reader);
+        reader.ended = true;
+        reader.queue = [];
+        reader.wakes.wakeAll();
+      };
+      const from = source({ take, wait: reader.wakes.add, close });
+      return Object.assign(from, {
+        async *[Symbol.asyncIterator]() {
+          try {
+            for (;;) {
+              const item = take();
+              if (item === null) return;
+              if (item === undefined) await new Promise<void>((wake) => reader.wakes.add(wake));
+              else yield item;
+            }
+          } finally {
+            close();
+          }
+        },
+      });
+    },
+    get size() {
+      return readers.size;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** What others may import of plugin agent-config. */
+import { token } from "#core";
+import type { Params } from "#plugins/backends";
+
+/** An agent config file, `{dir}/{name}.json` (facts: agent config JSON). Unknown keys are ignored. */
+export interface AgentConfig {
+  name: string;
+  /** Absolute path; undefined for the implicit empty `default`. */
+  file: string | undefined;
+  /** One string (literal, `!command` or file) or shell commands. */
+  prompt: string | string[] | undefined;
+  /** False: no tool schemas at all. */
+  tools: boolean;
+  autoLoad: string[];
+  /** Undefined: all; empty: none. */
+  allowTools: string[] | undefined;
+  /** Wins over allowTools. */
+  disallowTools: string[];
+  /** Tool rounds per turn; 0: no limit. */
+  maxSteps: number;
+  backend: string | undefined;
+  model: string | undefined;
+  params: Params;
+  hooks: Record<string, string[]>;
+}
+
+export interface AgentConfigs {
+  names(): string[];
+  /** Throws NineError: unknown name (with the known ones), broken JSON, wrong type of a key. */
+  load(name: string): AgentConfig;
+}
+
+export const AgentConfigs = token<AgentConfigs>("agent-configs");

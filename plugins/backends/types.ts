@@ -1,0 +1,163 @@
+/** What others may import of plugin backends: the contract of a model provider. */
+import { token } from "#core";
+
+/** Opaque to all but the backend that made it: sent back unchanged, in place (thinking blocks, signatures). */
+export interface ReasoningBlock {
+  provider: string;
+  text: string;
+  signature?: string;
+  /** Provider's own form, where text and signature do not say it all. */
+  data?: unknown;
+}
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** Always an object; `{}` where the model's text was broken (then the result says so). */
+  args: Record<string, unknown>;
+  /** Provider's own marks on this call (a thought signature), sent back unchanged. */
+  extra?: Record<string, unknown>;
+}
+
+export type Message =
+  | { role: "system"; content: string }
+  | { role: "user"; content: string }
+  | { role: "assistant"; content: string; toolCalls?: ToolCall[]; reasoning?: ReasoningBlock[] }
+  | { role: "tool"; toolCallId: string; name: string; content: string; isError?: boolean };
+
+export interface ToolSchema {
+  name: string;
+  description: string;
+  /** JSON Schema of an object. */
+  parameters: Record<string, unknown>;
+}
+
+/** Generation parameters, as in agent configs (facts: agent config JSON). Unset ones are not sent. */
+export interface Params {
+  maxTokens?: number;
+  maxCompletionTokens?: number;
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  minP?: number;
+  topA?: number;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  repetitionPenalty?: number;
+  /** Thinking budget in tokens; 0 is off. */
+  reasoning?: number;
+  reasoningEffort?: string;
+  includeReasoning?: boolean;
+  responseFormat?: string;
+  stop?: string[];
+}
+
+export interface Usage {
+  /** Tokens sent, cached ones included. */
+  input: number;
+  cachedInput?: number;
+  cacheCreation?: number;
+  output: number;
+  /** Of `output`. */
+  reasoning?: number;
+  /** Only where the provider says so. */
+  costUSD?: number;
+  /** True where the provider gave no numbers and these are counted from characters. */
+  estimated?: boolean;
+}
+
+/** `tool_calls` and `stop` are both normal ends: complete calls decide, not the label. */
+export type StopReason = "stop" | "tool_calls" | "length" | "content_filter" | "other";
+
+export type StreamEvent =
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string }
+  /** A finished block that must be sent back with the history. */
+  | { type: "reasoning-block"; block: ReasoningBlock }
+  /** A complete call. `args` is the model's own text, not parsed; id is minted where the provider gives none. */
+  | { type: "call"; id: string; name: string; args: string; extra?: Record<string, unknown> }
+  | { type: "usage"; usage: Usage }
+  /** Always the last event of a reply that ended properly. A stream that ends without it broke. */
+  | { type: "done"; stop: StopReason; raw?: string };
+
+export type BackendErrorKind =
+  | "rateLimit"
+  | "transient" // network, 5xx, stream that broke or stalled
+  | "overflow" // over the context window
+  | "toolUnsupported"
+  | "auth"
+  | "quota" // no credit, daily quota: waiting does not help
+  | "badRequest";
+
+/** What a backend throws from `chatStream`. `message` keeps the provider's own words. */
+export class BackendError extends Error {
+  readonly kind: BackendErrorKind;
+  readonly status: number | undefined;
+  /** What the provider asked to wait. */
+  readonly retryAfterMs: number | undefined;
+  constructor(
+    kind: BackendErrorKind,
+    message: string,
+    more: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = "BackendError";
+    this.kind = kind;
+    this.status = more.status;
+    this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+export interface Backend {
+  /** Registered name: `openai`, `script`. */
+  readonly name: string;
+  readonly model: string;
+  setModel(model: string): void;
+  /**
+   * One reply. Throws BackendError, from the call or in mid-stream; when `signal` aborts it throws that reason.
+   * Never retries by itself: the loop owns retries.
+   */
+  chatStream(
+    messages: readonly Message[],
+    tools: readonly ToolSchema[],
+    params: Params,
+    signal: AbortSignal,
+  ): AsyncIterable<StreamEvent>;
+  /** Tokens; undefined where unknown. Has its own time limit, never throws. */
+  contextLength(): Promise<number | undefined>;
+  /** Sorted names. Throws BackendError where the provider can not be asked. */
+  models(signal?: AbortSignal): Promise<string[]>;
+}
+
+/** How a backend plugin offers itself. */
+export interface BackendFactory {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  /** Names of environment variables that hold its credentials: never given to a tool. */
+  readonly credentials: readonly string[];
+  /** Whether it can be used now, and one line why (not): shown by `backends`. Quick, never throws. */
+  available(): Promise<{ ok: boolean; why: string }>;
+  /** Used where neither the agent nor OLLIE_MODEL names a model. */
+  readonly defaultModel: string | undefined;
+  create(options: { model?: string }): Backend | Promise<Backend>;
+}
+
+export interface Choice {
+  name: string;
+  /** `OLLIE_BACKEND`, `OPENAI_API_KEY is set`, `no key and no Ollama: the offline script`. */
+  why: string;
+}
+
+export interface Backends {
+  register(factory: BackendFactory): () => void;
+  names(): string[];
+  /** The backend for agents that name none. Throws NineError where OLLIE_BACKEND names an unknown one. */
+  choose(): Promise<Choice>;
+  /** Throws NineError with one sentence for an unknown name or a missing model. */
+  create(options: { backend?: string; model?: string }): Promise<Backend>;
+  /** Models of one backend, or of all; cached; a failing backend gives its reason in place of names. */
+  models(backend?: string): Promise<{ backend: string; models: string[]; error?: string }[]>;
+  invalidate(): void;
+}
+
+export const Backends = token<Backends>("backends");

@@ -1,0 +1,73 @@
+/** What others may import of plugin sessions. */
+import { Root, token } from "#core";
+
+export interface Session {
+  /** UUIDv4, immutable. */
+  readonly id: string;
+  /** Mutable; unique among sessions. */
+  name: string;
+  /** The session's own variables, for tools, hooks and `!cmd`. */
+  readonly env: Map<string, string>;
+  /** Milliseconds since the epoch. */
+  readonly created: number;
+  /** True from `kill` on. */
+  dead: boolean;
+}
+
+/** `/session/{name}` */
+export const PerSession = Root.instances<Session>()("session/{name}", "session");
+
+/** A row of session/idx after the session's name: state, cwd, backend, model, agent name, agent uuid. */
+export interface AgentRow {
+  state: string;
+  cwd: string;
+  backend: string;
+  model: string;
+  name: string;
+  id: string;
+}
+
+/**
+ * A plugin that keeps things inside sessions (agents). It lives by these calls; sessions knows nothing of it. One part
+ * per key of the saved file.
+ */
+export interface SessionPart {
+  /** Key of its section in the saved file: `agents`. */
+  readonly name: string;
+  /** Keys of session/new that it takes: a write that has its `trigger` key creates in one step. */
+  readonly keys: readonly string[];
+  readonly trigger: string;
+  /** Makes what `keys` ask for; its text is appended to the reply of session/new. Throws NineError; then the session is undone. */
+  create(session: Session, values: ReadonlyMap<string, string>, principal: string): Promise<string>;
+  rows(session: Session): AgentRow[];
+  verb(session: Session, verb: "pause" | "resume" | "invalidate"): void | Promise<void>;
+  /** Stops what runs; resolves when it is idle. Nothing is saved after it. */
+  kill(session: Session): Promise<void>;
+  /** Like kill, for the daemon's end: the state is kept. */
+  shutdown(session: Session): Promise<void>;
+  /** Whole state, JSON-able, for a snapshot. */
+  snapshot(session: Session): unknown;
+  /** Rebuilds from a snapshot (undefined: none) and the journal lines behind it, in order. */
+  restore(session: Session, snapshot: unknown, journal: readonly unknown[]): Promise<void>;
+}
+
+export interface Sessions {
+  list(): Session[];
+  /** By name or UUID. */
+  get(nameOrId: string): Session | undefined;
+  create(values: { name?: string; env?: Record<string, string> }): Session;
+  rename(session: Session, name: string): void;
+  kill(session: Session): Promise<void>;
+  part(part: SessionPart): () => void;
+  /** Appends one line to the session's journal: on disk (fsync) when this resolves. Order is that of the calls. */
+  journal(session: Session, line: unknown): Promise<void>;
+  /** Writes the snapshot (temp, fsync, rename) and starts the journal anew. */
+  save(session: Session): Promise<string>;
+  /** Where a session keeps a file of its own: `{data}/sessions/{uuid}.{suffix}`, created 0600. */
+  file(session: Session, suffix: string): string;
+}
+
+export const Sessions = token<Sessions>("sessions");
+
+export { parseKeys } from "./keys.ts";
+export { checkName } from "./names.ts";

@@ -1,0 +1,53 @@
+/** What others may import of plugin tools. */
+import { token } from "#core";
+import type { ToolScope } from "#plugins/scheduler";
+
+/** A JSON Schema with `type: "object"`. */
+export interface ArgsSchema {
+  type: "object";
+  properties?: Record<string, Record<string, unknown>>;
+  required?: string[];
+  [key: string]: unknown;
+}
+
+/** One tool on disk: an executable and its `.meta` beside it. */
+export interface Tool {
+  name: string;
+  description: string;
+  /** How to use it, for the model, given when the tool is loaded. */
+  prompt?: string;
+  args: ArgsSchema;
+  scope: ToolScope;
+  /** The argument that names the file which a `write` tool changes. Default: the first of file_path, path. */
+  pathArg?: string;
+  tier: "hot" | "warm" | "cold";
+  readOnly: boolean;
+  /** Fence language of its output in chat.raw. */
+  outputFormat?: string;
+  sudo: boolean;
+  /** Seconds; 0: none. Default 30. */
+  timeout: number;
+  /** Absolute path of the executable. */
+  exec: string;
+  /** Absolute path of its .meta. */
+  meta: string;
+}
+
+/** A file that was refused, and why. */
+export interface BadTool {
+  file: string;
+  reason: string;
+}
+
+export interface Tools {
+  /** Every usable tool, sorted by name. Looks at the disk again when script or .meta changed. */
+  list(): Tool[];
+  get(name: string): Tool | undefined;
+  bad(): BadTool[];
+  /** The directories searched, first wins. */
+  dirs(): string[];
+}
+
+export const Tools = token<Tools>("tools");
+
+export { readTools, toolDirs } from "./meta.ts";

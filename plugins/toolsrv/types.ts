@@ -1,0 +1,46 @@
+/** What others may import of plugin toolsrv: how a tool is run. */
+import { token } from "#core";
+
+export interface ToolRequest {
+  /** UUIDs. */
+  session: string;
+  agent: string;
+  /** Names, for the tool's environment. */
+  sessionName: string;
+  agentName: string;
+  callId: string;
+  tool: string;
+  args: Record<string, unknown>;
+  cwd: string;
+  /** The session's variables, on top of the whitelisted environment. */
+  env: Record<string, string>;
+  /** Milliseconds; 0: none. */
+  timeout: number;
+}
+
+export type ToolStatus =
+  | "ok"
+  | "failed" // exit status other than 0, or killed by a signal
+  | "timeout"
+  | "cancelled" // started, then stopped; content holds the output so far
+  | "refused" // never started: unknown tool, bad arguments, missing directory
+  | "lost"; // toolsrv went away in the middle
+
+export interface ToolResult {
+  status: ToolStatus;
+  /** For the model: never blank. */
+  content: string;
+  exitCode?: number;
+  signal?: string;
+}
+
+export interface ToolRunner {
+  /** Never throws: failures are results. `onOutput` gets text as it comes, whole characters only. */
+  call(request: ToolRequest, options: { signal: AbortSignal; onOutput?: (text: string) => void }): Promise<ToolResult>;
+  /** Ends all that runs for a session. */
+  end(session: string): Promise<void>;
+  /** Key=value lines for the session's `sandbox` file. */
+  sandbox(session: string): string;
+}
+
+export const ToolRunner = token<ToolRunner>("toolrunner");
