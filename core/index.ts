@@ -7,7 +7,7 @@ export { hook } from "./hooks.ts";
 export type { FsStat, Kernel, KernelFs, KernelOptions, PluginStatus } from "./kernel.ts";
 export { createKernel } from "./kernel.ts";
 export type { Logger, LogLevel } from "./log.ts";
-export { silent } from "./log.ts";
+export { LogSink, silent } from "./log.ts";
 export type {
   ListenAt,
   Listening,
@@ -42,3 +42,4 @@ export type {
   Waiters,
 } from "./tree/index.ts";
 export { bus, dir, each, leaf, Root, source, text, waiters } from "./tree/index.ts";
+export { KernelView } from "./view.ts";

@@ -1,4 +1,5 @@
 /** The logger that core and plugins write to. A plugin (log-pino) gives a real one; without one, nothing is written. */
+import { token } from "./services.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -19,3 +20,9 @@ export const silent: Logger = {
   error() {},
   child: () => silent,
 };
+
+/**
+ * The logger of a plugin that writes lines somewhere (log-pino). The kernel keeps the lines of the start until it is
+ * provided, then hands them over.
+ */
+export const LogSink = token<Logger>("log");
