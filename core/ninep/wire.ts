@@ -1,0 +1,198 @@
+/**
+ * Fields of 9P2000 to and from bytes. One cursor for reading and one for writing, as variables of this module: decode and
+ * encode run to their end without a pause, and a cursor made for each message costs more than the message.
+ */
+import { isUtf8 } from "node:buffer";
+import { ProtocolError, type Qid, type Stat } from "./message.ts";
+
+const TWO32 = 0x100000000;
+/** size, type, dev, qid, mode, atime, mtime, length of a stat: its bytes without the strings. */
+const STATFIXED = 41;
+
+let source: Buffer = Buffer.alloc(0);
+let at = 0;
+let limit = 0;
+let tag: number | undefined;
+
+/** Starts reading at `start`; nothing at or after `end` is touched. */
+export function readFrom(buf: Buffer, start: number, end: number): void {
+  source = buf;
+  at = start;
+  limit = Math.min(end, buf.length);
+  tag = undefined;
+}
+
+/** The error that names what is wrong with the message being read. */
+export function bad(text: string): ProtocolError {
+  return new ProtocolError(text, tag);
+}
+
+function take(n: number): number {
+  const from = at;
+  at += n;
+  if (at > limit) throw bad("message is cut short");
+  return from;
+}
+
+export function getTag(): number {
+  tag = source.readUInt16LE(take(2));
+  return tag;
+}
+
+export function get8(): number {
+  return source.readUInt8(take(1));
+}
+
+export function get16(): number {
+  return source.readUInt16LE(take(2));
+}
+
+export function get32(): number {
+  return source.readUInt32LE(take(4));
+}
+
+/** 8 bytes; rounded over 2^53. */
+export function get64(): number {
+  const from = take(8);
+  return source.readUInt32LE(from + 4) * TWO32 + source.readUInt32LE(from);
+}
+
+/** A string is its length and that much UTF-8, strictly checked, and never holds a NUL: intro(5). */
+export function getString(): string {
+  const size = get16();
+  const from = take(size);
+  let ascii = true;
+  for (let i = from; i < at; i++) {
+    const byte = source[i] as number;
+    if (byte === 0) throw bad("string holds a NUL");
+    if (byte > 0x7f) ascii = false;
+  }
+  if (ascii) return source.toString("latin1", from, at);
+  if (!isUtf8(source.subarray(from, at))) throw bad("string is not UTF-8");
+  return source.toString("utf8", from, at);
+}
+
+/** A count and that many bytes: a view, not a copy. */
+export function getData(): Buffer {
+  const size = get32();
+  const from = take(size);
+  return source.subarray(from, at);
+}
+
+export function getQid(): Qid {
+  return { type: get8(), vers: get32(), path: get64() };
+}
+
+/** A stat with its own leading size, which must be that of what follows. */
+export function getStat(): Stat {
+  const size = get16();
+  const end = at + size;
+  if (end > limit) throw bad("stat is cut short");
+  const stat: Stat = {
+    type: get16(),
+    dev: get32(),
+    qid: getQid(),
+    mode: get32(),
+    atime: get32(),
+    mtime: get32(),
+    length: getLength(),
+    name: getString(),
+    uid: getString(),
+    gid: getString(),
+    muid: getString(),
+  };
+  if (at !== end) throw bad("stat has a wrong size");
+  return stat;
+}
+
+function getLength(): number {
+  const from = take(8);
+  const low = source.readUInt32LE(from);
+  const high = source.readUInt32LE(from + 4);
+  return low === 0xffffffff && high === 0xffffffff ? -1 : high * TWO32 + low;
+}
+
+/** How many bytes of the message are unread. */
+export function left(): number {
+  return limit - at;
+}
+
+let target: Buffer = source;
+let to = 0;
+
+/** Starts writing at `start`. */
+export function writeTo(buf: Buffer, start: number): void {
+  target = buf;
+  to = start;
+}
+
+/** Where the next field goes. */
+export function written(): number {
+  return to;
+}
+
+export function put8(value: number): void {
+  to = target.writeUInt8(value & 0xff, to);
+}
+
+export function put16(value: number): void {
+  to = target.writeUInt16LE(value & 0xffff, to);
+}
+
+export function put32(value: number): void {
+  to = target.writeUInt32LE(value >>> 0, to);
+}
+
+/** -1 gives the "don't touch" of wstat. */
+export function put64(value: number): void {
+  put32(value < 0 ? 0xffffffff : value);
+  put32(value < 0 ? 0xffffffff : Math.floor(value / TWO32));
+}
+
+export function stringSize(text: string): number {
+  return 2 + Buffer.byteLength(text);
+}
+
+export function putString(text: string): void {
+  const size = Buffer.byteLength(text);
+  if (size > 0xffff) throw new ProtocolError("string is over 65535 bytes");
+  put16(size);
+  if (target.write(text, to, size) !== size) throw new RangeError("buffer is too small for the message");
+  to += size;
+}
+
+export function putData(data: Uint8Array): void {
+  put32(data.length);
+  target.set(data, to);
+  to += data.length;
+}
+
+export function putQid(qid: Qid): void {
+  put8(qid.type);
+  put32(qid.vers);
+  put64(qid.path);
+}
+
+/** Bytes of a stat on the wire, its leading 2-byte size included. */
+export function statSize(stat: Stat): number {
+  return STATFIXED + stringSize(stat.name) + stringSize(stat.uid) + stringSize(stat.gid) + stringSize(stat.muid);
+}
+
+export function putStat(stat: Stat): void {
+  const start = to;
+  put16(0);
+  put16(stat.type);
+  put32(stat.dev);
+  putQid(stat.qid);
+  put32(stat.mode);
+  put32(stat.atime);
+  put32(stat.mtime);
+  put64(stat.length);
+  putString(stat.name);
+  putString(stat.uid);
+  putString(stat.gid);
+  putString(stat.muid);
+  const size = to - start - 2;
+  if (size > 0xffff) throw new ProtocolError("stat is over 65535 bytes");
+  target.writeUInt16LE(size, start);
+}
