@@ -49,6 +49,8 @@ export interface SessionPart {
   snapshot(session: Session): unknown;
   /** Rebuilds from a snapshot (undefined: none) and the journal lines behind it, in order. */
   restore(session: Session, snapshot: unknown, journal: readonly unknown[]): Promise<void>;
+  /** What happened so far, as markdown, for `save` of the session's ctl. */
+  transcript?(session: Session): string | Promise<string>;
 }
 
 export interface Sessions {
@@ -58,8 +60,16 @@ export interface Sessions {
   create(values: { name?: string; env?: Record<string, string> }): Session;
   rename(session: Session, name: string): void;
   kill(session: Session): Promise<void>;
-  part(part: SessionPart): () => void;
-  /** Appends one line to the session's journal: on disk (fsync) when this resolves. Order is that of the calls. */
+  /**
+   * Adds a part, restores every saved session to it, and resolves then: await it in setup. The undo shuts the part down
+   * in every session, saves them and takes it away: hand it to `defer`.
+   */
+  part(part: SessionPart): Promise<() => Promise<void>>;
+  /**
+   * Appends one line to the session's journal: on disk (fsync) when this resolves. Order is that of the calls. Change
+   * the state first, in the same tick: a snapshot taken after this call counts the line as part of it. Rejects with a
+   * NineError when the disk refuses (take the change back then, or live with it); later lines work again.
+   */
   journal(session: Session, line: unknown): Promise<void>;
   /** Writes the snapshot (temp, fsync, rename) and starts the journal anew. */
   save(session: Session): Promise<string>;
