@@ -4,6 +4,7 @@
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncHook } from "tapable";
 import { messageOf, OllieError } from "./errors.ts";
+import { isThenable } from "./thenable.ts";
 
 export type HookKind = "observe" | "series" | "parallel" | "transform" | "gate";
 
@@ -257,6 +258,3 @@ async function guarded(
     inFlight.delete(flight);
   }
 }
-
-export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";

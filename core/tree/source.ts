@@ -12,12 +12,14 @@ export interface Source {
   take(max: number): Text | undefined | null;
   /** Calls `wake` once, when `take` may give something or has ended. Returns its undo. */
   wait(wake: () => void): () => void;
+  /** Goes on at byte `offset` (a log): called when a read's offset is not where the last one ended. Without it, offsets are ignored. */
+  seek?(offset: number): void;
   /** The reader is gone. */
   close(): void;
 }
 
 /** Makes a Source of its three functions. */
-export const source = (impl: Omit<Source, typeof mark>): Source => ({ ...impl, [mark]: true });
+export const source = (impl: Omit<Source, typeof mark>): Source => Object.assign(impl, { [mark]: true as const });
 
 export const isSource = (value: object): value is Source => mark in value;
 
@@ -48,8 +50,24 @@ export function waiters(): Waiters {
   };
 }
 
+/** One piece, then the end. */
+export function fromText(data: Text): Source {
+  let left: Text | null = data;
+  return source({
+    take() {
+      const item = left;
+      left = null;
+      return item;
+    },
+    wait: () => () => {},
+    close() {
+      left = null;
+    },
+  });
+}
+
 /** Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held. */
-export function fromIterable(iterable: AsyncIterable<Text>, fail: (error: unknown) => void): Source {
+export function fromIterable(iterable: AsyncIterable<Text>): Source {
   const iterator = iterable[Symbol.asyncIterator]();
   const woken = waiters();
   let item: Text | undefined;
@@ -71,7 +89,6 @@ export function fromIterable(iterable: AsyncIterable<Text>, fail: (error: unknow
       (cause) => {
         error = cause;
         failed = true;
-        if (state !== "closed") fail(cause);
         settle("ended");
       },
     );

@@ -1,0 +1,156 @@
+/**
+ * The guard: the one place that runs plugin handlers of the tree. Sync throw, rejection, non-Error, wrong return and
+ * time-out become an error for the caller; nothing a handler does goes further.
+ */
+import { messageOf, NineError } from "../errors.ts";
+import { isThenable } from "../thenable.ts";
+import type { Owner, Vnode } from "./node.ts";
+import { pathOf } from "./node.ts";
+import type { Principal } from "./principal.ts";
+import type { Base } from "./scope.ts";
+
+/** An AbortSignal that is made only when a handler asks for it (making one costs more than a whole read). */
+export interface Abort {
+  readonly signal: AbortSignal;
+  readonly aborted: boolean;
+  abort(reason?: unknown): void;
+  /** Runs at abort; returns its undo. */
+  onAbort(fn: () => void): () => void;
+}
+
+class LazyAbort implements Abort {
+  aborted = false;
+  #controller: AbortController | undefined;
+  #reason: unknown;
+  #listeners: Set<() => void> | undefined;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.aborted) this.#controller.abort(this.#reason);
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown = new NineError("interrupted")): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    if (listeners) for (const fn of listeners) fn();
+  }
+
+  onAbort(fn: () => void): () => void {
+    if (this.aborted) {
+      fn();
+      return () => {};
+    }
+    this.#listeners ??= new Set();
+    this.#listeners.add(fn);
+    return () => this.#listeners?.delete(fn);
+  }
+}
+
+export const lazyAbort = (): Abort => new LazyAbort();
+
+class Context implements Base {
+  readonly fid: object;
+  readonly principal: Principal;
+  readonly #node: Vnode;
+  readonly #abort: Abort;
+
+  constructor(node: Vnode, fid: object, principal: Principal, abort: Abort) {
+    this.fid = fid;
+    this.principal = principal;
+    this.#node = node;
+    this.#abort = abort;
+    Object.assign(this, node.values);
+  }
+
+  get path(): string {
+    return pathOf(this.#node);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+}
+
+/** What a handler is called with: the base and the instances on the way to `node`. */
+export const contextFor = (node: Vnode, fid: object, principal: Principal, abort: Abort): Base =>
+  new Context(node, fid, principal, abort);
+
+/** Where guarded errors go, and how plugin code is attributed. */
+export interface GuardHost {
+  report(plugin: string, path: string, error: unknown): void;
+  runAs<T>(plugin: string, fn: () => T): T;
+}
+
+/** Exactly one of the two is called, once. */
+export interface Answer<T> {
+  ok(value: T): void;
+  fail(error: NineError): void;
+}
+
+export interface Guard {
+  readonly host: GuardHost;
+  /** Runs `fn` as `owner`. A synchronous result is answered before this returns. `limit` in ms; 0: none. */
+  run<T>(owner: Owner, verb: string, node: Vnode, limit: number, fn: () => T | PromiseLike<T>, answer: Answer<T>): void;
+  /** What anything thrown by a handler says to the client; unknown errors are reported. */
+  errorOf(owner: Owner, verb: string, node: Vnode, error: unknown): NineError;
+}
+
+interface Late {
+  deadline: number;
+  expire(): void;
+}
+
+export function guard(host: GuardHost): Guard {
+  // One sweep for all calls in flight; it exists only while there are any.
+  const late = new Set<Late>();
+  let sweep: NodeJS.Timeout | undefined;
+  const watch = (entry: Late) => {
+    late.add(entry);
+    sweep ??= setInterval(() => {
+      const now = Date.now();
+      for (const one of late) if (one.deadline <= now) one.expire();
+      if (late.size > 0) return;
+      clearInterval(sweep);
+      sweep = undefined;
+    }, 1000).unref();
+  };
+  const errorOf: Guard["errorOf"] = (owner, verb, node, error) => {
+    if (error instanceof NineError) return error;
+    host.report(owner.name, `${verb} ${node.spec.path}`, error);
+    return new NineError(`${owner.name}: ${verb} ${pathOf(node)}: ${messageOf(error)}`);
+  };
+  return {
+    host,
+    errorOf,
+    run<T>(owner: Owner, verb: string, node: Vnode, limit: number, fn: () => T | PromiseLike<T>, answer: Answer<T>) {
+      let result: T | PromiseLike<T>;
+      try {
+        result = host.runAs(owner.name, fn);
+      } catch (error) {
+        return answer.fail(errorOf(owner, verb, node, error));
+      }
+      if (!isThenable(result)) return answer.ok(result as T);
+      let settled = false;
+      const once = (act: () => void) => {
+        if (settled) return;
+        settled = true;
+        late.delete(entry);
+        act();
+      };
+      const entry: Late = {
+        deadline: Date.now() + limit,
+        expire: () => once(() => answer.fail(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`)))),
+      };
+      if (limit > 0) watch(entry);
+      result.then(
+        (value) => once(() => answer.ok(value)),
+        (error) => once(() => answer.fail(errorOf(owner, verb, node, error))),
+      );
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The handler kinds as state machines, one per open fid. A reader and a writer make an open file; the protocol above
+ * hands in offsets and gets answers through callbacks, so what is at hand is answered without a promise.
+ */
+import { NineError, Rerror } from "../errors.ts";
+import { type Abort, type Answer, contextFor, type Guard, lazyAbort } from "./call.ts";
+import { type BuiltFile, type Ending, isEnded, type Life, type Vnode } from "./node.ts";
+import type { ReadAnswer, Reader, Site, WriteAnswer, Writer } from "./open.ts";
+import type { Principal } from "./principal.ts";
+import { blockOnceReader, snapshotReader, streamReader } from "./readers.ts";
+import { repliers } from "./repliers.ts";
+import { closeWriter, messageWriter } from "./writers.ts";
+
+export interface OpenFile {
+  readonly node: Vnode;
+  read(offset: number, count: number, answer: ReadAnswer): void;
+  write(data: Uint8Array, answer: WriteAnswer): void;
+  /** Frees everything; `commit` false drops uncommitted bytes. */
+  close(commit: boolean, answer: Answer<void>): void;
+  length(): number | undefined;
+}
+
+export interface OpenOptions {
+  read: boolean;
+  write: boolean;
+  /** OTRUNC: with nothing written, a `commit: close` file commits the empty text. */
+  trunc: boolean;
+}
+
+const closedReader: Reader = {
+  read: (_offset, _count, answer) => answer.fail(new NineError(Rerror.badUse)),
+  length: () => undefined,
+  written() {},
+  end() {},
+  close() {},
+};
+
+const closedWriter: Writer = {
+  write: (_data, answer) => answer.fail(new NineError(Rerror.badUse)),
+  close: (_commit, answer) => answer.ok(),
+  pending: () => 0,
+};
+
+/** Opens a file node; rights were checked by the caller. Subscribes at once where the kind blocks. */
+export function openFile(node: Vnode, principal: Principal, options: OpenOptions, guard: Guard): OpenFile {
+  const file = node.spec as BuiltFile;
+  const fid = {};
+  const abort = lazyAbort();
+  const context = (of: Abort) => contextFor(node, fid, principal, of);
+  const site: Site = { node, file, guard, principal, fid, abort, context };
+  const [reader, writer] = parts(site, options);
+  const ending: Ending = {
+    end(cause) {
+      abort.abort(cause ?? new NineError("gone"));
+      reader.end(cause);
+    },
+  };
+  const homes = [file.owner.opens, ...opensOf(node.life)];
+  for (const home of homes) home.add(ending);
+  const dead = (): NineError | undefined => {
+    if (file.owner.stopped) return new NineError(`${file.owner.name}: plugin stopped`);
+    return undefined;
+  };
+  return {
+    node,
+    read(offset, count, answer) {
+      const why = dead();
+      if (why) return answer.fail(why);
+      if (isEnded(node.life) && !isBlocking(file)) return answer.fail(gone(node));
+      reader.read(offset, count, answer);
+    },
+    write(data, answer) {
+      const why = dead() ?? (isEnded(node.life) ? gone(node) : undefined);
+      if (why) return answer.fail(why);
+      writer.write(data, {
+        abort: answer.abort,
+        fail: answer.fail,
+        ok(count) {
+          node.qid.vers = (node.qid.vers + 1) >>> 0;
+          reader.written();
+          answer.ok(count);
+        },
+      });
+    },
+    close(commit, answer) {
+      for (const home of homes) home.delete(ending);
+      const why =
+        commit && writer.pending() > 0 ? (dead() ?? (isEnded(node.life) ? gone(node) : undefined)) : undefined;
+      const done = () => {
+        abort.abort(new NineError(Rerror.clunked));
+        reader.close();
+      };
+      if (why) {
+        done();
+        return answer.fail(why);
+      }
+      writer.close(commit, {
+        ok() {
+          done();
+          answer.ok();
+        },
+        fail(error) {
+          done();
+          answer.fail(error);
+        },
+      });
+    },
+    length: () => reader.length(),
+  };
+}
+
+const isBlocking = (file: BuiltFile): boolean => Boolean(file.spec.stream || file.spec.blockOnce);
+
+const gone = (node: Vnode): NineError =>
+  new NineError(`${node.spec.name}: its ${node.life.parent ? "session or agent" : "tree"} is gone`);
+
+function* opensOf(life: Life | undefined): Iterable<Set<Ending>> {
+  // The root never ends, so it keeps no set.
+  for (let at = life; at?.parent; at = at.parent) yield at.opens;
+}
+
+function parts(site: Site, { read, write, trunc }: OpenOptions): [Reader, Writer] {
+  const { spec } = site.file;
+  if (spec.rdwr || spec.request) {
+    const [reader, writer] = repliers(site);
+    return [read ? reader : closedReader, write ? writer : closedWriter];
+  }
+  const reader = read ? readerOf(site) : closedReader;
+  if (!write || !spec.write) return [reader, closedWriter];
+  return [reader, spec.commit === "close" ? closeWriter(site, trunc) : messageWriter(site)];
+}
+
+function readerOf(site: Site): Reader {
+  const { spec } = site.file;
+  if (spec.read) return snapshotReader(site, spec.read);
+  if (spec.stream) return streamReader(site, spec.stream);
+  if (spec.blockOnce) return blockOnceReader(site, spec.blockOnce);
+  return closedReader;
+}

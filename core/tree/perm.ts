@@ -1,0 +1,30 @@
+/** Mode bits and `deny`. The bits of every class that the caller belongs to count together. */
+import { NineError, Rerror } from "../errors.ts";
+import { contextFor, lazyAbort } from "./call.ts";
+import { gidOf, uidOf, type Vnode } from "./node.ts";
+import type { Principal } from "./principal.ts";
+
+export const readBit = 4;
+export const writeBit = 2;
+export const execBit = 1;
+
+/** Whether the mode lets `principal` do all of `bits`. The daemon's user is not bound by modes. */
+export function allowed(v: Vnode, principal: Principal, bits: number): boolean {
+  if (principal.kind === "user") return true;
+  const { mode } = v.spec;
+  let has = mode & 7;
+  const gid = gidOf(v);
+  if (gid === principal.name || principal.groups.includes(gid)) has |= (mode >> 3) & 7;
+  if (uidOf(v) === principal.name) has |= (mode >> 6) & 7;
+  return (has & bits) === bits;
+}
+
+/** Throws NineError unless `principal` may open `v` so. */
+export function checkOpen(v: Vnode, principal: Principal, read: boolean, write: boolean): void {
+  if (!allowed(v, principal, (read ? readBit : 0) | (write ? writeBit : 0))) throw new NineError(Rerror.perm);
+  const deny = v.spec.kind === "file" ? v.spec.spec.deny : undefined;
+  if (!deny || principal.kind === "user") return;
+  const c = contextFor(v, {}, principal, lazyAbort());
+  const why = (read ? deny(principal, "r", c) : undefined) ?? (write ? deny(principal, "w", c) : undefined);
+  if (why !== undefined) throw new NineError(why);
+}

@@ -1,0 +1,212 @@
+/** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
+import { NineError, OllieError, Rerror } from "../errors.ts";
+import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
+import { type Fragment, merge } from "./merge.ts";
+import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
+import {
+  type BuiltDir,
+  child,
+  gidOf,
+  instance,
+  isEnded,
+  type Lives,
+  lives,
+  nameOf,
+  type Owner,
+  owner,
+  uidOf,
+  type Vnode,
+} from "./node.ts";
+import { allowed, checkOpen, execBit } from "./perm.ts";
+import type { Principal } from "./principal.ts";
+import { Root, type Scope } from "./scope.ts";
+import type { Node } from "./spec.ts";
+
+/** What stat says of a node; times are seconds since the epoch. */
+export interface NodeStat {
+  name: string;
+  dir: boolean;
+  /** Permission bits only. */
+  mode: number;
+  uid: string;
+  gid: string;
+  length: number;
+  vers: number;
+  path: number;
+  time: number;
+}
+
+export interface Tree {
+  readonly root: Vnode;
+  readonly lives: Lives;
+  readonly guard: Guard;
+  /** Fragments whose scope nobody serves. */
+  readonly waiting: readonly Fragment[];
+  /** Builds aside from `fragments` and swaps; throws OllieError with all faults, and then nothing has changed. */
+  rebuild(fragments: readonly Fragment[]): void;
+  /** One name below `v`; `..` of the root is the root. Undefined: not there. Throws NineError. */
+  step(v: Vnode, name: string, principal: Principal): Vnode | undefined;
+  /** A whole path; throws NineError. */
+  find(path: string, principal: Principal): Vnode;
+  list(v: Vnode, principal: Principal): Vnode[];
+  stat(v: Vnode, principal: Principal): NodeStat;
+  open(v: Vnode, principal: Principal, options: OpenOptions): OpenFile;
+  rename(v: Vnode, name: string, principal: Principal, answer: Answer<void>): void;
+  remove(v: Vnode, principal: Principal, answer: Answer<void>): void;
+  /** Whether a literal name stands where an instance of `scope` would. */
+  taken(scope: Scope<unknown>, name: string): boolean;
+}
+
+export interface TreeOptions {
+  /** Owner of the root. */
+  user: string;
+  report(plugin: string, path: string, error: unknown): void;
+  runAs<T>(plugin: string, fn: () => T): T;
+}
+
+export function createTree(options: TreeOptions): Tree {
+  const all = lives();
+  const guarded = guard(options);
+  const time = Math.floor(Date.now() / 1000);
+  const empty = merge([], options.user);
+  let root = rootNode(empty.root, all);
+  let waiting: readonly Fragment[] = [];
+
+  const context = (v: Vnode, principal: Principal) => contextFor(v, {}, principal, lazyAbort());
+  /** Synchronous plugin code that finds instances: its faults are the caller's error. */
+  const find = <T>(own: Owner, v: Vnode, fn: () => T): T => {
+    try {
+      return guarded.host.runAs(own.name, fn);
+    } catch (error) {
+      throw guarded.errorOf(own, "walk", v, error);
+    }
+  };
+
+  const tree: Tree = {
+    get root() {
+      return root;
+    },
+    lives: all,
+    guard: guarded,
+    get waiting() {
+      return waiting;
+    },
+    rebuild(fragments) {
+      const merged = merge(fragments, options.user);
+      if (merged.faults.length > 0) throw new OllieError("E_SPEC", merged.faults.join("\n"));
+      waiting = merged.waiting;
+      root = rootNode(merged.root, all);
+    },
+    step(v, name, principal) {
+      if (name === "..") return v.parent ?? v;
+      if (v.spec.kind !== "dir") throw new NineError(Rerror.notDir);
+      if (!allowed(v, principal, execBit)) throw new NineError(Rerror.perm);
+      if (isEnded(v.life)) return undefined;
+      const literal = v.spec.children.get(name);
+      if (literal) return child(v, literal, all);
+      const each = v.spec.each;
+      if (!each) return undefined;
+      const value = find(each.owner, v, () => each.spec.get(context(v, principal), name));
+      return value === undefined ? undefined : instance(v, each, value, all);
+    },
+    find(path, principal) {
+      let at = root;
+      for (const name of path.split("/")) {
+        if (name === "") continue;
+        const next = tree.step(at, name, principal);
+        if (!next) throw new NineError(Rerror.notFound);
+        at = next;
+      }
+      return at;
+    },
+    list(v, principal) {
+      if (v.spec.kind !== "dir") throw new NineError(Rerror.notDir);
+      if (isEnded(v.life)) return [];
+      const dir: BuiltDir = v.spec;
+      const found = [...dir.children.values()].map((spec) => child(v, spec, all));
+      const each = dir.each;
+      if (!each) return found;
+      const values = find(each.owner, v, () => [...each.spec.list(context(v, principal))]);
+      const below = values.map((value) => instance(v, each, value, all));
+      // A literal name wins over an instance.
+      return [...found, ...below.filter((one) => !dir.children.has(nameOf(one)))];
+    },
+    stat(v, principal) {
+      const { spec } = v;
+      let length = 0;
+      let vers = v.qid.vers;
+      if (spec.kind === "file" && (spec.spec.size || spec.spec.vers) && !isEnded(v.life) && !spec.owner.stopped) {
+        const c = context(v, principal);
+        length = find(spec.owner, v, () => spec.spec.size?.(c)) ?? 0;
+        vers = find(spec.owner, v, () => spec.spec.vers?.(c)) ?? vers;
+      }
+      const name = v.parent ? nameOf(v) : "/";
+      const dir = spec.kind === "dir";
+      return { name, dir, mode: spec.mode, uid: uidOf(v), gid: gidOf(v), length, vers, path: v.qid.path, time };
+    },
+    open(v, principal, how) {
+      if (v.spec.kind !== "file") throw new NineError(Rerror.isDir);
+      checkOpen(v, principal, how.read, how.write);
+      if (v.spec.owner.stopped) throw new NineError(`${v.spec.owner.name}: plugin stopped`);
+      if (isEnded(v.life)) throw new NineError(Rerror.notFound);
+      return openFile(v, principal, how, guarded);
+    },
+    rename(v, name, principal, answer) {
+      const each = v.each;
+      const rename = each?.spec.rename;
+      if (!each || !rename) return answer.fail(new NineError(Rerror.wstat));
+      const why =
+        principal.kind === "user" ? undefined : (each.spec.deny?.(principal, "rename", v.life.value) ?? noDeny(each));
+      if (why !== undefined) return answer.fail(new NineError(why));
+      const literal = v.parent?.spec.kind === "dir" && v.parent.spec.children.has(name);
+      if (literal) return answer.fail(new NineError(`${JSON.stringify(name)} is reserved`));
+      guarded.run(each.owner, "rename", v, 0, () => rename(v.life.value, name, context(v, principal)), answer);
+    },
+    remove(v, principal, answer) {
+      const each = v.each;
+      const remove = each?.spec.remove;
+      if (!each || !remove) return answer.fail(new NineError(Rerror.perm));
+      const why =
+        principal.kind === "user" ? undefined : (each.spec.deny?.(principal, "remove", v.life.value) ?? noDeny(each));
+      if (why !== undefined) return answer.fail(new NineError(why));
+      guarded.run(each.owner, "remove", v, 0, () => remove(v.life.value, context(v, principal)), answer);
+    },
+    taken(scope, name) {
+      const dir = scopeParent(root.spec as BuiltDir, scope);
+      return dir?.children.has(name) ?? false;
+    },
+  };
+  return tree;
+}
+
+/** An `each` that says nothing of rights leaves rename and remove to the user. */
+const noDeny = (each: NonNullable<BuiltDir["each"]>): string | undefined => (each.spec.deny ? undefined : Rerror.perm);
+
+const rootNode = (spec: BuiltDir, all: Lives): Vnode => ({
+  spec,
+  parent: undefined,
+  life: all.root,
+  values: {},
+  each: undefined,
+  qid: all.qid(all.root, "/"),
+});
+
+/** The directory in whose place a scope's instances stand. */
+function scopeParent(dir: BuiltDir, scope: Scope<unknown>): BuiltDir | undefined {
+  if (dir.each?.scope.path === scope.path) return dir;
+  for (const node of dir.children.values()) {
+    const found = node.kind === "dir" ? scopeParent(node, scope) : undefined;
+    if (found) return found;
+  }
+  return dir.each ? scopeParent(dir.each.dir, scope) : undefined;
+}
+
+/**
+ * A tree of one owner's nodes, without kernel or plugins: for other protocols, and for tests.
+ * Throws OllieError with all faults of the spec.
+ */
+export function buildTree(nodes: readonly Node<import("./scope.ts").Base>[], options: Partial<TreeOptions> = {}): Tree {
+  const tree = createTree({ user: "none", report() {}, runAs: (_plugin, fn) => fn(), ...options });
+  tree.rebuild([{ owner: owner("tree"), scope: Root, nodes: nodes as readonly Node<never>[] }]);
+  return tree;
+}

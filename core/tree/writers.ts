@@ -1,0 +1,75 @@
+/** Writers of the two commits: each message by itself, or everything at the clunk. */
+import { NineError, OllieError } from "../errors.ts";
+import type { Site, Writer } from "./open.ts";
+import { handlerLimit } from "./readers.ts";
+
+/** Most bytes of a write or of all of them; a file's `max` overrides it. */
+export const defaultMax = 1 << 20;
+
+export const tooLong = (name: string, max: number): NineError =>
+  new NineError(`${name}: longer than its limit of ${max} bytes`);
+
+export function messageWriter(site: Site): Writer {
+  const { spec, name, owner } = site.file;
+  const max = spec.max ?? defaultMax;
+  return {
+    write(data, answer) {
+      if (data.length > max) return answer.fail(tooLong(name, max));
+      const count = data.length;
+      site.guard.run(owner, "write", site.node, handlerLimit, () => spec.write?.(site.context(answer.abort), data), {
+        ok: () => answer.ok(count),
+        fail: answer.fail,
+      });
+    },
+    close: (_commit, answer) => answer.ok(),
+    pending: () => 0,
+  };
+}
+
+export function closeWriter(site: Site, trunc: boolean): Writer {
+  const { spec, name, owner, path } = site.file;
+  const max = spec.max ?? defaultMax;
+  let chunks: Uint8Array[] = [];
+  let size = 0;
+  let wrote = trunc;
+  return {
+    write(data, answer) {
+      if (size + data.length > max) return answer.fail(tooLong(name, max));
+      const total = size + data.length;
+      const check = spec.check;
+      const take = () => {
+        chunks.push(Uint8Array.prototype.slice.call(data));
+        size = total;
+        wrote = true;
+        answer.ok(data.length);
+      };
+      if (!check) return take();
+      site.guard.run(owner, "write", site.node, 0, () => check(site.context(answer.abort), total), {
+        ok: take,
+        fail: answer.fail,
+      });
+    },
+    close(commit, answer) {
+      const data = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+      chunks = [];
+      if (!wrote) return answer.ok();
+      if (!commit) {
+        if (size > 0)
+          site.guard.host.report(
+            owner.name,
+            path,
+            new OllieError("E_DROPPED", `${name}: ${size} bytes were dropped: the connection ended before the clunk`),
+          );
+        return answer.ok();
+      }
+      site.guard.run(owner, "write", site.node, handlerLimit, () => spec.write?.(site.context(site.abort), data), {
+        ok: () => answer.ok(),
+        fail(error) {
+          site.guard.host.report(owner.name, path, new OllieError("E_DROPPED", error.message));
+          answer.fail(error);
+        },
+      });
+    },
+    pending: () => (wrote ? 1 : 0),
+  };
+}
