@@ -20,6 +20,8 @@ export interface Tool {
   scope: ToolScope;
   /** The argument that names the file which a `write` tool changes. Default: the first of file_path, path. */
   pathArg?: string;
+  /** Other names that models use for an argument, to its real name. */
+  aliases?: Record<string, string>;
   tier: "hot" | "warm" | "cold";
   readOnly: boolean;
   /** Fence language of its output in chat.raw. */
@@ -50,4 +52,7 @@ export interface Tools {
 
 export const Tools = token<Tools>("tools");
 
-export { readTools, toolDirs } from "./meta.ts";
+export { type CheckedArgs, checkArgs, offeredArgs } from "./args.ts";
+export { readTools, registry } from "./registry.ts";
+export { configDir, expandHome, packageRoot, toolDirs } from "./root.ts";
+export { isExecutable } from "./variants.ts";

@@ -1,0 +1,106 @@
+/** A call's arguments: ollie's own flags are taken out, the rest is checked against the tool's schema. */
+import { isRecord } from "./schema.ts";
+import type { ArgsSchema, Tool } from "./types.ts";
+
+interface Flag {
+  /** What the model reads about it; undefined: not offered. */
+  schema?: Record<string, unknown>;
+  /** A sentence that says what is wrong with the value. */
+  fault(value: unknown): string | undefined;
+}
+
+const longest = 2_000_000;
+
+/** Takes anything that asks for nothing: models send `false` and `""` for arguments that they do not want. */
+const notYet = (name: string): Flag => ({
+  fault: (value) =>
+    value === false || value === "" || value === null ? undefined : `${name} is not available yet, leave it out`,
+});
+
+const flags: Record<string, Flag> = {
+  timeout: {
+    schema: { type: "integer", description: "Seconds after which the call is ended; 0: no limit", minimum: 0 },
+    fault: (value) =>
+      value === null || (typeof value === "number" && value >= 0 && value <= longest)
+        ? undefined
+        : `timeout must be seconds from 0 (no limit) to ${longest}`,
+  },
+  bypass: notYet("bypass"),
+  sandbox: notYet("sandbox"),
+  background: notYet("background"),
+};
+
+/** The schema that the model gets: the tool's own and the flags that can be used. */
+export function offeredArgs(tool: Tool): ArgsSchema {
+  const extra: Record<string, Record<string, unknown>> = {};
+  for (const [name, { schema }] of Object.entries(flags))
+    if (schema)
+      extra[name] =
+        name === "timeout" ? { ...schema, description: `${schema.description} (default ${tool.timeout})` } : schema;
+  return { ...tool.args, properties: { ...tool.args.properties, ...extra } };
+}
+
+export type CheckedArgs =
+  | { ok: true; args: Record<string, unknown>; timeout: number }
+  /** One sentence for the model. */
+  | { ok: false; error: string };
+
+/**
+ * Takes the flags out, renames aliases, drops optional arguments that are null and checks the rest: required ones
+ * present, types of the top level right. `timeout` in milliseconds, 0 for none.
+ */
+export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedArgs {
+  const bad = (what: string): CheckedArgs => ({ ok: false, error: `${tool.name}: ${what}` });
+  const args: Record<string, unknown> = {};
+  let seconds = tool.timeout;
+  for (const [key, value] of Object.entries(given)) {
+    const flag = Object.hasOwn(flags, key) ? flags[key] : undefined;
+    if (flag) {
+      const fault = flag.fault(value);
+      if (fault) return bad(fault);
+      if (key === "timeout" && typeof value === "number") seconds = value;
+      continue;
+    }
+    const name = nameOf(tool, key);
+    if (Object.hasOwn(args, name)) return bad(`"${key}" and "${name}" are the same argument, give one`);
+    if (value !== null) args[name] = value;
+  }
+  const fault = argsFault(tool, args);
+  return fault ? bad(fault) : { ok: true, args, timeout: Math.round(seconds * 1000) };
+}
+
+function nameOf(tool: Tool, key: string): string {
+  const known = Object.hasOwn(tool.args.properties ?? {}, key);
+  return !known && tool.aliases && Object.hasOwn(tool.aliases, key) ? (tool.aliases[key] ?? key) : key;
+}
+
+function argsFault(tool: Tool, args: Record<string, unknown>): string | undefined {
+  const properties = tool.args.properties ?? {};
+  const names = Object.keys(properties).join(" ") || "none";
+  for (const name of tool.args.required ?? [])
+    if (!Object.hasOwn(args, name)) return `required argument "${name}" is missing (arguments: ${names})`;
+  for (const [name, value] of Object.entries(args)) {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (schema === undefined) {
+      if (tool.args.additionalProperties !== false) continue;
+      return `unknown argument "${name}" (arguments: ${names})`;
+    }
+    const wanted = [schema.type ?? []].flat().map(String);
+    if (wanted.length > 0 && !wanted.some((type) => isType(type, value)))
+      return `argument "${name}" must be ${wanted.map(article).join(" or ")}, not ${article(typeOf(value))}`;
+    if (Array.isArray(schema.enum) && !schema.enum.includes(value))
+      return `argument "${name}" must be one of ${schema.enum.map((item) => JSON.stringify(item)).join(" ")}`;
+  }
+  return undefined;
+}
+
+function isType(type: string, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "array") return Array.isArray(value);
+  if (type === "object") return isRecord(value);
+  return type === typeof value;
+}
+
+const typeOf = (value: unknown): string => (Array.isArray(value) ? "array" : typeof value);
+
+const article = (type: string): string => (/^[aio]/.test(type) ? `an ${type}` : `a ${type}`);

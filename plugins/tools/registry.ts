@@ -1,0 +1,93 @@
+/** Every tool on disk. Each look costs a few stats; a file is parsed again only when it changed. */
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { MetaFault, makeTool, parseMeta } from "./meta.ts";
+import type { BadTool, Tool, Tools } from "./types.ts";
+
+const maxMeta = 1 << 20;
+
+/** What the last parse gave, and the marks of the file that it came from. */
+interface Parsed {
+  mark: string;
+  raw?: Record<string, unknown>;
+  reason?: string;
+}
+
+type Cache = Map<string, Parsed>;
+
+const stamp = (stat: Stats): string => `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+
+/** A registry over `dirs()`, which is asked at each look. Folders that do not exist are skipped. */
+export function registry(dirs: () => string[], env: NodeJS.ProcessEnv): Tools {
+  const cache: Cache = new Map();
+  const look = () => scan(dirs(), env, cache);
+  return {
+    list: () => look().tools,
+    get: (name) => look().tools.find((tool) => tool.name === name),
+    bad: () => look().bad,
+    dirs,
+  };
+}
+
+/** Reads all tools of `dirs`, first wins; sorted by name. */
+export const readTools = (dirs: readonly string[], env = process.env): { tools: Tool[]; bad: BadTool[] } =>
+  scan(dirs, env, new Map());
+
+function scan(dirs: readonly string[], env: NodeJS.ProcessEnv, cache: Cache): { tools: Tool[]; bad: BadTool[] } {
+  const tools = new Map<string, Tool>();
+  const bad: BadTool[] = [];
+  const seen = new Set<string>();
+  for (const dir of dirs)
+    for (const entry of metaFiles(dir)) {
+      const file = join(dir, entry);
+      seen.add(file);
+      const name = basename(entry, ".meta");
+      if (tools.has(name)) continue;
+      const parsed = load(file, cache);
+      try {
+        if (parsed.raw === undefined) bad.push({ file, reason: parsed.reason ?? "unreadable" });
+        else tools.set(name, makeTool(file, parsed.raw, env));
+      } catch (error) {
+        if (!(error instanceof MetaFault)) throw error;
+        bad.push({ file, reason: error.message });
+      }
+    }
+  for (const file of cache.keys()) if (!seen.has(file)) cache.delete(file);
+  const sorted = [...tools.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { tools: sorted, bad };
+}
+
+function metaFiles(dir: string): string[] {
+  try {
+    return readdirSync(dir)
+      .filter((name) => name.endsWith(".meta") && !name.startsWith("."))
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+function load(file: string, cache: Cache): Parsed {
+  let parsed: Parsed;
+  try {
+    const stat = statSync(file);
+    const mark = stamp(stat);
+    const known = cache.get(file);
+    if (known?.mark === mark) return known;
+    if (!stat.isFile()) parsed = { mark, reason: "not a regular file" };
+    else if (stat.size > maxMeta) parsed = { mark, reason: `larger than ${maxMeta} bytes` };
+    else parsed = parse(mark, readFileSync(file, "utf8"));
+  } catch (error) {
+    parsed = { mark: "", reason: (error as Error).message };
+  }
+  cache.set(file, parsed);
+  return parsed;
+}
+
+function parse(mark: string, content: string): Parsed {
+  try {
+    return { mark, raw: parseMeta(content) };
+  } catch (error) {
+    return { mark, reason: (error as Error).message };
+  }
+}

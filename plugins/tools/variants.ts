@@ -1,0 +1,38 @@
+/** Variants of a tool: the first whose conditions hold on this host decides. */
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { expandHome } from "./root.ts";
+
+export const conditionKeys = ["binary", "file", "os", "arch", "env", "nenv"] as const;
+type Condition = (typeof conditionKeys)[number];
+export type Conditions = Partial<Record<Condition, string[]>>;
+
+/** Every condition must hold. Of several values all must hold, but for `os` and `arch`: there one is enough. */
+export function holds(conditions: Conditions, env: NodeJS.ProcessEnv): boolean {
+  const set = (name: string) => (env[name] ?? "") !== "";
+  const all = (key: Condition, test: (value: string) => boolean) => (conditions[key] ?? []).every(test);
+  const some = (key: Condition, value: string) => conditions[key]?.includes(value) ?? true;
+  return (
+    all("binary", (name) => onPath(name, env)) &&
+    all("file", (path) => existsSync(expandHome(path, env))) &&
+    all("env", set) &&
+    all("nenv", (name) => !set(name)) &&
+    some("os", process.platform) &&
+    some("arch", process.arch)
+  );
+}
+
+function onPath(name: string, env: NodeJS.ProcessEnv): boolean {
+  if (name.includes("/")) return isExecutable(name);
+  return (env.PATH ?? "").split(delimiter).some((dir) => dir !== "" && isExecutable(join(dir, name)));
+}
+
+/** A regular file that this user may run. */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
