@@ -1,4 +1,5 @@
 /** The public surface of the kernel: the only file of core/ that anything outside may import. */
+export { configDir, dataDir, expandHome, packageRoot, searchPath } from "./config/paths.ts";
 export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
 export type { ErrorCode } from "./errors.ts";
 export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";
