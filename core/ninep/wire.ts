@@ -8,6 +8,9 @@ import { ProtocolError, type Qid, type Stat } from "./message.ts";
 const TWO32 = 0x100000000;
 /** size, type, dev, qid, mode, atime, mtime, length of a stat: its bytes without the strings. */
 const STATFIXED = 41;
+/** Strings up to these lengths are read and written byte by byte: less than a call into C++ costs (measured on Node 20). */
+const SHORTREAD = 12;
+const SHORTWRITE = 32;
 
 let source: Buffer = Buffer.alloc(0);
 let at = 0;
@@ -67,9 +70,15 @@ export function getString(): string {
     if (byte === 0) throw bad("string holds a NUL");
     if (byte > 0x7f) ascii = false;
   }
-  if (ascii) return source.toString("latin1", from, at);
+  if (ascii) return size <= SHORTREAD ? shortString(from) : source.toString("latin1", from, at);
   if (!isUtf8(source.subarray(from, at))) throw bad("string is not UTF-8");
   return source.toString("utf8", from, at);
+}
+
+function shortString(from: number): string {
+  let text = "";
+  for (let i = from; i < at; i++) text += String.fromCharCode(source[i] as number);
+  return text;
 }
 
 /** A count and that many bytes: a view, not a copy. */
@@ -150,15 +159,31 @@ export function put64(value: number): void {
 }
 
 export function stringSize(text: string): number {
-  return 2 + Buffer.byteLength(text);
+  if (text.length > SHORTWRITE) return 2 + Buffer.byteLength(text);
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return 2 + Buffer.byteLength(text);
+  return 2 + text.length;
 }
 
 export function putString(text: string): void {
+  if (text.length <= SHORTWRITE && putShort(text)) return;
   const size = Buffer.byteLength(text);
   if (size > 0xffff) throw new ProtocolError("string is over 65535 bytes");
   put16(size);
   if (target.write(text, to, size) !== size) throw new RangeError("buffer is too small for the message");
   to += size;
+}
+
+/** False when it is not ASCII: then nothing counts as written. */
+function putShort(text: string): boolean {
+  if (to + 2 + text.length > target.length) throw new RangeError("buffer is too small for the message");
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) return false;
+    target[to + 2 + i] = code;
+  }
+  put16(text.length);
+  to += text.length;
+  return true;
 }
 
 export function putData(data: Uint8Array): void {
