@@ -1,5 +1,6 @@
 /** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
 import { NineError, OllieError, Rerror } from "../errors.ts";
+import { writable } from "./build.ts";
 import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
 import { type Fragment, merge } from "./merge.ts";
 import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
@@ -51,6 +52,7 @@ export interface Tree {
   list(v: Vnode, principal: Principal): Vnode[];
   stat(v: Vnode, principal: Principal): NodeStat;
   open(v: Vnode, principal: Principal, options: OpenOptions): OpenFile;
+  mayWrite(v: Vnode, principal: Principal): boolean;
   rename(v: Vnode, name: string, principal: Principal, answer: Answer<void>): void;
   remove(v: Vnode, principal: Principal, answer: Answer<void>): void;
   /** Whether a literal name stands where an instance of `scope` would. */
@@ -150,6 +152,14 @@ export function createTree(options: TreeOptions): Tree {
       if (v.spec.owner.stopped) throw new NineError(`${v.spec.owner.name}: plugin stopped`);
       if (isEnded(v.life)) throw new NineError(Rerror.notFound);
       return openFile(v, principal, how, guarded);
+    },
+    mayWrite(v, principal) {
+      try {
+        checkOpen(v, principal, false, true);
+      } catch {
+        return false;
+      }
+      return v.spec.kind === "file" && writable(v.spec.spec);
     },
     rename(v, name, principal, answer) {
       const each = v.each;

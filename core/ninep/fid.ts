@@ -1,0 +1,84 @@
+/** Fids of one connection, and what an open directory gives to read. */
+import { NineError, Rerror } from "../errors.ts";
+import type { OpenFile, Principal, Tree, Vnode } from "../tree/index.ts";
+import { DMDIR, encodeStat, type Qid, QTDIR, QTFILE, type Stat } from "./codec.ts";
+import type { Request } from "./requests.ts";
+
+export interface Fid {
+  node: Vnode;
+  readonly principal: Principal;
+  file: OpenFile | undefined;
+  directory: DirectoryRead | undefined;
+  /** Reads that are not answered yet: a clunk cancels them. */
+  reads: Set<Request> | undefined;
+  /** The request that later messages on this fid wait for. */
+  busy: Request | undefined;
+  waiting: (() => void)[] | undefined;
+}
+
+export const newFid = (node: Vnode, principal: Principal): Fid => ({
+  node,
+  principal,
+  file: undefined,
+  directory: undefined,
+  reads: undefined,
+  busy: undefined,
+  waiting: undefined,
+});
+
+export const isOpen = (fid: Fid): boolean => fid.file !== undefined || fid.directory !== undefined;
+
+export const qidOf = (node: Vnode, vers = node.qid.vers): Qid => ({
+  type: node.spec.kind === "dir" ? QTDIR : QTFILE,
+  vers,
+  path: node.qid.path,
+});
+
+/** stat(5) of a node; `length` is that of an open fid's snapshot, where there is one. */
+export function statOf(tree: Tree, node: Vnode, principal: Principal, length?: number): Stat {
+  const s = tree.stat(node, principal);
+  return {
+    type: 0,
+    dev: 0,
+    qid: qidOf(node, s.vers),
+    mode: s.dir ? (DMDIR | s.mode) >>> 0 : s.mode,
+    atime: s.time,
+    mtime: s.time,
+    length: length ?? s.length,
+    name: s.name,
+    uid: s.uid,
+    gid: s.gid,
+    muid: s.uid,
+  };
+}
+
+export interface DirectoryRead {
+  /** Whole entries only. Throws NineError at an offset that is neither 0 nor where the last read ended. */
+  read(offset: number, count: number): Uint8Array;
+}
+
+/** read(5) of a directory: a listing taken at offset 0, given out in whole entries. */
+export function directoryRead(tree: Tree, node: Vnode, principal: Principal): DirectoryRead {
+  let entries: Buffer[] = [];
+  let next = 0;
+  let at = 0;
+  return {
+    read(offset, count) {
+      if (offset === 0) {
+        entries = tree.list(node, principal).map((one) => encodeStat(statOf(tree, one, principal)));
+        next = 0;
+        at = 0;
+      } else if (offset !== at) throw new NineError(Rerror.badOffset);
+      const from = next;
+      let size = 0;
+      for (; next < entries.length; next++) {
+        const length = entries[next]?.length ?? 0;
+        if (size + length > count) break;
+        size += length;
+      }
+      if (next === from && next < entries.length) throw new NineError("count is too small for a directory entry");
+      at += size;
+      return Buffer.concat(entries.slice(from, next), size);
+    },
+  };
+}
