@@ -18,6 +18,18 @@ export interface ToolRequest {
   timeout: number;
 }
 
+/** What is written to toolsrv's `call`. */
+export interface CallBody extends ToolRequest {
+  /** Unique in this toolsrv; names the call in its ctl. */
+  id: string;
+  /** Folders for temporary files, both 0700: the session's, and the agent's below it. */
+  sessionTmp: string;
+  agentTmp: string;
+}
+
+/** What is read from toolsrv's `call`, one JSON object a line: output as it comes, at the end one `end`. */
+export type CallRecord = { out: string } | { end: ToolResult };
+
 export type ToolStatus =
   | "ok"
   | "failed" // exit status other than 0, or killed by a signal
@@ -37,10 +49,15 @@ export interface ToolResult {
 export interface ToolRunner {
   /** Never throws: failures are results. `onOutput` gets text as it comes, whole characters only. */
   call(request: ToolRequest, options: { signal: AbortSignal; onOutput?: (text: string) => void }): Promise<ToolResult>;
-  /** Ends all that runs for a session. */
-  end(session: string): Promise<void>;
+  /** Starts what a first call would have to wait for. Costs nothing where it is already there. */
+  warm(session: string): void;
+  /** Ends all that runs for a session, and removes its temporary files; with `agent`, for that agent alone. UUIDs. */
+  end(session: string, agent?: string): Promise<void>;
   /** Key=value lines for the session's `sandbox` file. */
   sandbox(session: string): string;
 }
 
 export const ToolRunner = token<ToolRunner>("toolrunner");
+
+export { isCredential, sessionEnv, toolEnv, unattended } from "./env.ts";
+export { commandOf, cookieVariable, members, signal, startTime, sweep } from "./sweep.ts";

@@ -1,0 +1,56 @@
+/** What a call needs before it runs: its tool, checked arguments, a directory that exists, an environment. */
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, dirname } from "node:path";
+import type { Tools } from "#plugins/tools";
+import { checkArgs } from "#plugins/tools";
+import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "#plugins/toolsrv";
+import { passArgs } from "./argv.ts";
+import type { Job } from "./run.ts";
+
+export type Prepared = { job: Job } | { refused: string };
+
+export function prepare(call: CallBody, tools: Tools, cookie: string, own = process.env): Prepared {
+  const tool = tools.get(call.tool);
+  if (!tool) return { refused: `there is no tool "${call.tool}"` };
+  const checked = checkArgs(tool, call.args);
+  if (!checked.ok) return { refused: checked.error };
+  const cwdFault = directoryFault(call.cwd);
+  if (cwdFault) return { refused: cwdFault };
+  const { stdin, variable, argv } = passArgs(tool.args, checked.args);
+  const env: Record<string, string> = {
+    ...unattended,
+    ...toolEnv(own),
+    PATH: withNode(own.PATH ?? ""),
+    ...sessionEnv(call.env),
+    PWD: call.cwd,
+    TMPDIR: call.agentTmp,
+    OLLIE_TMPDIR: call.sessionTmp,
+    OLLIE_SESSION: call.sessionName,
+    OLLIE_SESSION_ID: call.session,
+    OLLIE_AGENT: call.agentName,
+    OLLIE_AGENT_ID: call.agent,
+    OLLIE_TOOLS_PATH: tools.dirs().join(":"),
+    [cookieVariable]: cookie,
+  };
+  if (variable === undefined) delete env.OLLIE_TOOL_ARGS;
+  else env.OLLIE_TOOL_ARGS = variable;
+  return { job: { exec: tool.exec, argv, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie } };
+}
+
+/** Checked at every call: a spawn in a missing directory fails with a message that names the program instead. */
+function directoryFault(cwd: string): string | undefined {
+  const repair = "set another with `cwd DIR` in the agent's ctl";
+  try {
+    if (!statSync(cwd).isDirectory()) return `the working directory ${cwd} is not a directory, ${repair}`;
+    accessSync(cwd, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return `the working directory ${cwd} does not exist any more, create it or ${repair}`;
+    return `the working directory ${cwd} can not be entered (${code}), ${repair}`;
+  }
+}
+
+/** Stock tools are node scripts: the node that runs this is found last, where PATH has none. */
+const withNode = (path: string): string =>
+  [path, dirname(process.execPath)].filter((part) => part !== "").join(delimiter);

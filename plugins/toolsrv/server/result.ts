@@ -1,0 +1,58 @@
+/** What the model reads about a call: never blank, the status first where it is not plain success. */
+import { constants } from "node:os";
+import type { ToolResult, ToolStatus } from "#plugins/toolsrv";
+import { reduce } from "./reduce.ts";
+import type { Ended } from "./run.ts";
+
+export function toResult(ended: Ended, timeout: number): ToolResult {
+  if (ended.error !== undefined) return { status: "refused", content: `the tool could not be started: ${ended.error}` };
+  const status = statusOf(ended);
+  const lines = [heading(ended, status, timeout), output(ended), leftovers(ended)].filter((line) => line !== "");
+  return {
+    status,
+    content: lines.join("\n") || "(no output, exit 0)",
+    ...(ended.code === null ? {} : { exitCode: ended.code }),
+    ...(ended.signal === null ? {} : { signal: ended.signal }),
+  };
+}
+
+function statusOf(ended: Ended): ToolStatus {
+  if (ended.cause) return ended.cause;
+  return ended.code === 0 ? "ok" : "failed";
+}
+
+function heading(ended: Ended, status: ToolStatus, timeout: number): string {
+  const blank = ended.head.trim() === "" && ended.omitted === 0;
+  const behind = blank ? " (no output)" : "";
+  switch (status) {
+    case "ok":
+      return blank ? "(no output, exit 0)" : "";
+    case "timeout":
+      return `timed out after ${timeout / 1000} s and was ended${blank ? " (no output)" : ", its output until then:"}`;
+    case "cancelled":
+      return `cancelled and ended${blank ? " (no output)" : ", its output until then:"}`;
+    default:
+      return ended.signal === null
+        ? `exit status ${ended.code}${behind}`
+        : `killed by signal ${numberOf(ended.signal)} (${ended.signal})${behind}`;
+  }
+}
+
+const numberOf = (name: string): number => constants.signals[name as NodeJS.Signals] ?? 0;
+
+function output(ended: Ended): string {
+  const head = reduce(ended.head);
+  const joined =
+    ended.omitted === 0
+      ? head
+      : `${head.replace(/\n$/, "")}\n[... ${ended.omitted} bytes left out ...]\n${reduce(ended.tail)}`;
+  return joined.trim() === "" ? "" : joined.replace(/\n$/, "");
+}
+
+function leftovers({ left, held, cause }: Ended): string {
+  const list = left.map(({ pid, command }) => `${command} (pid ${pid})`).join(", ");
+  if (cause) return list === "" ? "" : `[could not be ended: ${list}]`;
+  if (list !== "")
+    return `[left running in the background: ${list}; its further output is not kept, and it ends with the session]`;
+  return held ? "[a process in the background still holds the output; what it writes is not kept]" : "";
+}
