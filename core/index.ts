@@ -7,6 +7,7 @@ export type { AnyHook, Block, CrashPolicy, Hook, HookKind, TapOrder } from "./ho
 export { hook } from "./hooks.ts";
 export type { FsStat, Kernel, KernelFs, KernelOptions, PluginStatus } from "./kernel.ts";
 export { createKernel } from "./kernel.ts";
+export { attach, fault, pluginState, spec } from "./kernel-hooks.ts";
 export type { Logger, LogLevel } from "./log.ts";
 export { LogSink, silent } from "./log.ts";
 export type {

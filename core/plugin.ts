@@ -4,7 +4,7 @@ import type { CallResult, Hook, HookKind, TapOrder, TapResult } from "./hooks.ts
 import type { Logger } from "./log.ts";
 import type { Token } from "./services.ts";
 import type { Principal } from "./tree/principal.ts";
-import type { Scope } from "./tree/scope.ts";
+import type { Base, Scope } from "./tree/scope.ts";
 import type { Node } from "./tree/spec.ts";
 
 /** A plugin's definition. Importing its module must have no side effects; all happens in `setup`. */
@@ -69,7 +69,11 @@ export interface PluginApi<Cfg = unknown> {
   use<T>(token: Token<T>): T;
   tryUse<T>(token: Token<T>): T | undefined;
   /** State that belongs to each instance of a scope (or to Root): made when first asked for, dropped with the instance or the plugin. */
-  state<C, P, V, T>(scope: Scope<C, P, V>, init: (instance: V) => T, drop?: (value: T) => void): (c: C) => T;
+  state<C, P, V, T>(
+    scope: Scope<C, P, V>,
+    init: (instance: V) => T,
+    drop?: (value: T) => void,
+  ): (c: Omit<C, keyof Base>) => T;
   /** The scope's owner says that an instance is gone: blocked reads below it end, other messages on its fids get an Rerror. */
   end<C, P, V extends object>(scope: Scope<C, P, V>, instance: V): void;
   /** Whether a literal name of the tree stands where an instance of `scope` would: then no instance may be called so. */

@@ -62,22 +62,29 @@ export function rpcOver(duplex: Duplex, msize: number, name: string): Rpc {
     if (queue.push(bytes) === 1) process.nextTick(flushQueue);
   };
 
-  const submit = (msg: Tmsg, entry: Pending): void => {
-    const tag = msg.type === "Tversion" ? NOTAG : (freeTags.at(-1) ?? nextTag);
-    if (tag === NOTAG && msg.type !== "Tversion") throw new Error(`${name}: ${NOTAG} requests are in flight`);
-    msg.tag = tag;
-    const bytes = encode(msg);
-    if (bytes.length > rpc.msize)
-      throw new ProtocolError(`${msg.type} of ${bytes.length} bytes is over msize ${rpc.msize}`);
-    if (freeTags.length > 0) freeTags.pop();
-    else if (tag === nextTag) nextTag++;
-    pending.set(tag, entry);
-    send(bytes);
+  const takeTag = (): number => {
+    const tag = freeTags.pop();
+    if (tag !== undefined) return tag;
+    if (nextTag === NOTAG) throw new Error(`${name}: ${NOTAG} requests are in flight`);
+    return nextTag++;
   };
 
   const release = (tag: number): void => {
     pending.delete(tag);
     if (tag !== NOTAG) freeTags.push(tag);
+  };
+
+  const submit = (msg: Tmsg, entry: Pending): void => {
+    msg.tag = msg.type === "Tversion" ? NOTAG : takeTag();
+    try {
+      const bytes = encode(msg);
+      if (bytes.length > rpc.msize) throw new ProtocolError(`${msg.type} is over msize ${rpc.msize}`);
+      send(bytes);
+      pending.set(msg.tag, entry);
+    } catch (error) {
+      release(msg.tag);
+      throw error;
+    }
   };
 
   const flush = (tag: number, entry: Pending, reason: unknown): void => {

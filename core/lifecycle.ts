@@ -1,0 +1,218 @@
+/** One plugin's life: setup as a transaction, and its way back. */
+import { messageOf, OllieError } from "./errors.ts";
+import type { Hooks } from "./hooks.ts";
+import type { Logger } from "./log.ts";
+import { titleOf } from "./order.ts";
+import type { ListenAt, Listening, ListenOptions, PluginApi, Use } from "./plugin.ts";
+import type { Services } from "./services.ts";
+import type { Fragment } from "./tree/merge.ts";
+import { type Owner, owner } from "./tree/node.ts";
+import type { Base, Scope } from "./tree/scope.ts";
+import type { Tree } from "./tree/tree.ts";
+
+export type PluginState = "off" | "running" | "failed" | "blocked" | "stopped";
+
+/** A plugin of the config with all the rows that it added. */
+export interface Row {
+  readonly use: Use;
+  readonly name: string;
+  readonly rank: number;
+  state: PluginState;
+  owner: Owner;
+  error: string | undefined;
+  stack: string | undefined;
+  setupMs: number;
+  fragments: Fragment[];
+  undos: (() => void | Promise<void>)[];
+  abort: AbortController;
+}
+
+export const newRow = (use: Use, rank: number): Row => ({
+  use,
+  name: use.def.name,
+  rank,
+  state: use.use.off ? "off" : "stopped",
+  owner: owner(use.def.name),
+  error: undefined,
+  stack: undefined,
+  setupMs: 0,
+  fragments: [],
+  undos: [],
+  abort: new AbortController(),
+});
+
+/** What plugins reach the kernel through. */
+export interface Host {
+  readonly hooks: Hooks;
+  readonly services: Services;
+  readonly log: Logger;
+  readonly tree: Tree;
+  readonly setupLimit: number;
+  runAs<T>(plugin: string, fn: () => T): T;
+  report(plugin: string, where: string, error: unknown): void;
+  /** The instance is gone: state made for it is dropped, and what is open below it ends. */
+  end(instance: object): void;
+  onEnd(fn: (instance: object) => void): () => void;
+  listen(at: ListenAt, options: ListenOptions): Promise<Listening>;
+}
+
+/** Runs `setup`; a throw or a time-out undoes all that it added and rethrows. */
+export async function setUp(row: Row, config: unknown, host: Host): Promise<void> {
+  const began = performance.now();
+  row.owner = owner(row.name);
+  row.abort = new AbortController();
+  row.fragments = [];
+  row.undos = [];
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const { setup } = row.use.def as { setup(api: PluginApi): void | Promise<void> };
+    const run = Promise.resolve(host.runAs(row.name, () => setup(apiOf(row, config, host))));
+    const late = new Promise<never>((_, reject) => {
+      const text = `${row.name}: setup did not finish in ${host.setupLimit} ms`;
+      timer = setTimeout(() => reject(new OllieError("E_START", text)), host.setupLimit);
+    });
+    await Promise.race([run, late]);
+    row.state = "running";
+    row.error = undefined;
+  } catch (error) {
+    row.state = "failed";
+    row.error = messageOf(error);
+    row.stack = error instanceof Error ? error.stack : undefined;
+    await takeDown(row, host);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    row.setupMs = Math.round((performance.now() - began) * 10) / 10;
+  }
+}
+
+/** Milliseconds that a plugin's undos may take before they count as leaks. */
+const stopLimit = 5_000;
+
+/** Abort signal, blocked reads woken, deferred undos last in first out. Never throws. */
+export async function takeDown(row: Row, host: Host): Promise<void> {
+  row.owner.stopped = true;
+  row.abort.abort(new OllieError("E_USE", `${row.name}: plugin stopped`));
+  for (const open of [...row.owner.opens]) open.end(new Error(`${row.name}: plugin stopped`));
+  const undos = row.undos.reverse();
+  row.undos = [];
+  row.fragments = [];
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), stopLimit);
+  });
+  const all = (async () => {
+    for (const undo of undos)
+      try {
+        await host.runAs(row.name, undo);
+      } catch (error) {
+        host.report(row.name, "stop", error);
+      }
+  })();
+  if ((await Promise.race([all, late])) === "late")
+    host.report(row.name, "stop", new OllieError("E_LEAK", `${row.name}: still stopping after ${stopLimit} ms`));
+  clearTimeout(timer);
+}
+
+function apiOf(row: Row, config: unknown, host: Host): PluginApi {
+  const { def } = row.use;
+  const { name } = row;
+  const undo = (fn: () => void | Promise<void>) => void row.undos.push(fn);
+  const declared = [...(def.needs ?? []), ...(def.wants ?? [])];
+  const misuse = (what: string) => new OllieError("E_USE", `${name}: ${what}`);
+  const live = () => {
+    if (row.owner.stopped) throw misuse("plugin stopped");
+  };
+  return {
+    config: config as never,
+    log: host.log.child({ plugin: name }),
+    signal: row.abort.signal,
+    mount(scope, ...nodes) {
+      live();
+      if (row.state === "running") throw misuse("mount is for setup only");
+      const { rename, without } = row.use.use;
+      row.fragments.push({
+        owner: row.owner,
+        scope,
+        nodes: nodes as Fragment["nodes"],
+        ...(rename ? { rename } : {}),
+        ...(without ? { without } : {}),
+      });
+    },
+    on(hook, fn, order) {
+      live();
+      undo(host.hooks.tap(hook, name, row.rank, fn as (...args: never[]) => unknown, order));
+    },
+    call: (hook, ...args) => host.hooks.call(hook, ...args),
+    provide(key, impl) {
+      live();
+      if (!def.provides?.includes(key)) throw misuse(`provides ${titleOf(key)} without declaring it`);
+      undo(host.services.provide(key, impl, name));
+    },
+    use(key) {
+      if (!declared.includes(key)) throw misuse(`uses ${titleOf(key)} without declaring it in needs or wants`);
+      const found = host.services.get(key);
+      if (found === undefined) throw misuse(`${titleOf(key)} is not there`);
+      return found;
+    },
+    tryUse(key) {
+      if (!declared.includes(key)) throw misuse(`uses ${titleOf(key)} without declaring it in needs or wants`);
+      return host.services.get(key);
+    },
+    state: (scope, init, drop) => instanceState(scope, init, drop, undo, host),
+    end(_scope, instance) {
+      host.end(instance);
+    },
+    taken: (scope, of) => host.tree.taken(scope, of),
+    every(ms, fn) {
+      const timer = setInterval(() => {
+        try {
+          host.runAs(name, fn);
+        } catch (error) {
+          host.report(name, "timer", error);
+        }
+      }, ms).unref();
+      undo(() => clearInterval(timer));
+    },
+    defer: undo,
+    async listen(at, options = {}) {
+      live();
+      const listening = await host.listen(at, options);
+      undo(() => listening.close());
+      return listening;
+    },
+  };
+}
+
+/** State per instance of a scope, dropped with the instance or with the plugin. */
+function instanceState<C, P, V, T>(
+  scope: Scope<C, P, V>,
+  init: (instance: V) => T,
+  drop: ((value: T) => void) | undefined,
+  undo: (fn: () => void) => void,
+  host: Host,
+): (c: Omit<C, keyof Base>) => T {
+  const table = new Map<object, T>();
+  const root = {};
+  const forget = (instance: object) => {
+    const value = table.get(instance);
+    if (value === undefined) return;
+    table.delete(instance);
+    drop?.(value);
+  };
+  const off = host.onEnd(forget);
+  undo(() => {
+    off();
+    for (const instance of [...table.keys()]) forget(instance);
+  });
+  return (c) => {
+    const instance = scope.key === "" ? root : (c as Readonly<Record<string, object | undefined>>)[scope.key];
+    if (!instance) throw new OllieError("E_USE", `there is no ${scope.key} here`);
+    let value = table.get(instance);
+    if (value === undefined) {
+      value = init(instance as V);
+      table.set(instance, value);
+    }
+    return value;
+  };
+}
