@@ -11,7 +11,19 @@
 import { createConnection, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Addr, parseAddr } from "./addr.ts";
-import { decodeStat, IOHDRSZ, MAXWELEM, NOFID, ORDWR, OREAD, OTRUNC, OWRITE, type Qid, type Stat } from "./codec.ts";
+import {
+  decodeStat,
+  IOHDRSZ,
+  MAXWELEM,
+  NOFID,
+  ORDWR,
+  OREAD,
+  OTRUNC,
+  OWRITE,
+  type Qid,
+  QTDIR,
+  type Stat,
+} from "./codec.ts";
 import { type CallOptions, changeStat, type File, openFile, statOf } from "./file.ts";
 import { RemoteError, rpcOver } from "./rpc.ts";
 
@@ -48,7 +60,7 @@ export interface Client extends AsyncDisposable {
   rdwr(path: string, body?: Uint8Array | string, options?: CallOptions): Promise<Buffer>;
   /** As `rdwr`, with the reply as it comes. The request is abandoned when the loop is left. */
   rdwrStream(path: string, body?: Uint8Array | string, options?: CallOptions): AsyncGenerator<Buffer, void, undefined>;
-  /** The entries of a directory, in the server's order. */
+  /** The entries of a directory, in the server's order; of a file, the file. */
   ls(path: string): Promise<Stat[]>;
   stat(path: string): Promise<Stat>;
   /** Changes the fields that `change` names: `{ name }` renames. */
@@ -233,15 +245,13 @@ function clientOf(rpc: ReturnType<typeof rpcOver>, duplex: Duplex): Client {
     },
     async write(path, data, options) {
       const file = await open(path, OWRITE | OTRUNC, options);
-      try {
-        if (data.length > 0) await file.write(data, 0, options);
-      } catch (error) {
-        await file.close().catch(() => {});
-        throw error;
-      }
+      // A write that fails leaves its fid to the end of the connection: a clunk would commit the part that was taken.
+      if (data.length > 0) await file.write(data, 0, options);
       await file.close();
     },
     async ls(path) {
+      const stat = await client.stat(path);
+      if (!(stat.qid.type & QTDIR)) return [stat];
       const bytes = await client.read(path);
       const entries: Stat[] = [];
       for (let from = 0; from < bytes.length; from += 2 + bytes.readUInt16LE(from))
