@@ -79,5 +79,6 @@ export interface Sessions {
 
 export const Sessions = token<Sessions>("sessions");
 
+export { isCredential } from "./env.ts";
 export { parseKeys } from "./keys.ts";
 export { checkName } from "./names.ts";

@@ -1,0 +1,70 @@
+/** Writing that survives a crash, and errors that a person understands. */
+import { constants, readFileSync, realpathSync } from "node:fs";
+import { chmod, mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { messageOf, NineError } from "#core";
+
+/** Makes `dir`, closed to others whatever the umask and whatever it was before. */
+export async function privateDir(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await chmod(dir, 0o700);
+}
+
+/** Replaces `path` as a whole: whoever reads it, also after a power cut, gets the old text or the new one. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.tmp`;
+  await rm(draft, { force: true });
+  try {
+    const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  await syncDir(dirname(path));
+}
+
+/** Makes names that were created, renamed or removed in `dir` last. */
+export async function syncDir(dir: string): Promise<void> {
+  const handle = await open(dir, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: "no space left",
+  EDQUOT: "disk quota exceeded",
+  EROFS: "read-only file system",
+  EIO: "input/output error",
+};
+
+/** An error for people: `sessions: no space left on /mnt/x`. Names the file system where the disk is to blame. */
+export function diskError(what: string, path: string, error: unknown): NineError {
+  const reason = reasons[(error as NodeJS.ErrnoException | undefined)?.code ?? ""];
+  return new NineError(reason ? `${what}: ${reason} on ${mountOf(path)}` : `${what}: ${messageOf(error)}`);
+}
+
+/** The mount point that `path` lies below; `path` itself where /proc does not say. */
+function mountOf(path: string): string {
+  try {
+    const real = realpathSync(dirname(path));
+    const points = readFileSync("/proc/self/mountinfo", "utf8")
+      .split("\n")
+      .map((line) =>
+        (line.split(" ")[4] ?? "").replace(/\\(\d{3})/g, (_, o) => String.fromCharCode(Number.parseInt(o, 8))),
+      );
+    const above = points.filter((at) => at === "/" || real === at || real.startsWith(`${at}/`));
+    return above.sort((a, b) => b.length - a.length).find((at) => at !== "") ?? path;
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,49 @@
+/** Plugin sessions: session/, and what of it is kept on disk. */
+import { join } from "node:path";
+import { dataDir, definePlugin, expandHome, Root } from "#core";
+import { invalidate } from "#plugins/control";
+import { Events } from "#plugins/events";
+import { ToolRunner } from "#plugins/toolsrv";
+import { sessionDir } from "./files.ts";
+import { openFolder } from "./folder.ts";
+import { memoryFolder } from "./memory.ts";
+import { options } from "./options.ts";
+import { registry } from "./sessions.ts";
+import { PerSession, Sessions } from "./types.ts";
+
+export default definePlugin({
+  name: "sessions",
+  doc: "Sessions: made, listed, renamed, killed, and kept over restarts.",
+  provides: [Sessions, PerSession],
+  wants: [Events, ToolRunner],
+  config: options,
+  async setup(api) {
+    const events = api.tryUse(Events);
+    const report = (text: string, id = "", name = id) => {
+      api.log.warn(`session ${name}: ${text}`.replace("session : ", ""), id === "" ? {} : { session: id });
+      events?.publish(id === "" ? "sessions.error" : `session.${id}.error`, `E session/${name} ${text}`);
+    };
+    const { dir, persist } = api.config;
+    const folder = persist
+      ? await openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
+      : memoryFolder();
+    const sessions = registry({
+      folder,
+      publish: (topic, line) => events?.publish(topic, line),
+      report: (session, text) => report(text, session.id, session.name),
+      taken: (name) => api.taken(PerSession, name),
+      end: (session) => api.end(PerSession, session),
+    });
+    api.defer(() => sessions.close());
+    sessions.adopt(await folder.scan());
+    api.on(invalidate, async (what) => {
+      if (what === "models") return;
+      for (const session of sessions.list()) for (const part of sessions.parts) await part.verb(session, "invalidate");
+    });
+    api.provide(Sessions, sessions);
+    api.mount(
+      Root,
+      sessionDir(sessions, (session) => api.tryUse(ToolRunner)?.sandbox(session.id) ?? "provider=off\n"),
+    );
+  },
+});

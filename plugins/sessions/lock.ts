@@ -1,0 +1,100 @@
+/**
+ * One writer per folder. A lock is a file `lock.N` that names its process; the highest N whose process lives holds the
+ * folder. link(2) lets one starter alone take the next number, so nobody ever removes a lock that somebody just took,
+ * and a process that was killed with -9 stops to hold it without any clean-up.
+ */
+import { randomUUID } from "node:crypto";
+import { link, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { OllieError } from "#core";
+
+interface Holder {
+  pid: number;
+  /** When the process started, in clock ticks since boot: tells it from a later process of the same number. */
+  started: string;
+}
+
+const lockFile = /^lock\.(\d{1,15})$/;
+export const isLockFile = (name: string): boolean => lockFile.test(name);
+
+/** Takes the folder or throws OllieError naming the process that holds it. Gives what releases it. */
+export async function lock(dir: string): Promise<() => Promise<void>> {
+  const own: Holder = { pid: process.pid, started: (await startOf(process.pid)) ?? "" };
+  const draft = join(dir, `.lock-${randomUUID()}`);
+  await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: "wx" });
+  try {
+    for (;;) {
+      const top = (await numbers(dir)).at(-1) ?? 0;
+      await refuseIfHeld(dir, top);
+      if (!(await claim(draft, join(dir, `lock.${top + 1}`)))) continue;
+      return await settle(dir, top + 1);
+    }
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** A listing may have missed a lock that was made while it ran: look again, now that ours is there. */
+async function settle(dir: string, mine: number): Promise<() => Promise<void>> {
+  const release = () => rm(join(dir, `lock.${mine}`), { force: true });
+  for (const other of await numbers(dir)) {
+    if (other < mine) await rm(join(dir, `lock.${other}`), { force: true });
+    if (other > mine) {
+      await release();
+      await refuseIfHeld(dir, other);
+      throw new OllieError("E_START", `sessions: ${dir} was taken by another daemon at the same moment, start again`);
+    }
+  }
+  return release;
+}
+
+async function claim(draft: string, path: string): Promise<boolean> {
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+async function refuseIfHeld(dir: string, number: number): Promise<void> {
+  const holder = await read(join(dir, `lock.${number}`));
+  if (!holder || (await startOf(holder.pid)) !== holder.started) return;
+  throw new OllieError(
+    "E_START",
+    `sessions: ${dir} is in use by process ${holder.pid} (stop it or set OLLIE_DATA_PATH)`,
+  );
+}
+
+/** Numbers of the lock files, lowest first. */
+async function numbers(dir: string): Promise<number[]> {
+  const found = (await readdir(dir)).map((name) => lockFile.exec(name)?.[1]).filter((n) => n !== undefined);
+  return found.map(Number).sort((a, b) => a - b);
+}
+
+async function read(path: string): Promise<Holder | undefined> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Start time of a living process; undefined where there is none. Without /proc: "" for a living one. */
+async function startOf(pid: number): Promise<string | undefined> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    // the command in parentheses may hold blanks: count fields behind its end. Field 22 is starttime, 3 the state
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+  } catch {
+    if (process.platform === "linux") return undefined;
+  }
+  try {
+    process.kill(pid, 0);
+    return "";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM" ? "" : undefined;
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The saved form of a session: one JSON object whose first line is a small header, so that a listing reads no history.
+ *   {"version":1,"seq":12,"session":{…},"rows":[…],
+ *   "agents":…
+ *   }
+ * Keys that this version does not know are kept and written back.
+ */
+import type { AgentRow } from "./types.ts";
+
+export const VERSION = 1;
+
+/** No damage: the file is left where it is. */
+export class NewerVersion extends Error {}
+
+export interface Header {
+  /** Number of the last journal line that the snapshot holds. */
+  seq: number;
+  id: string;
+  name: string;
+  created: number;
+  env: Record<string, string>;
+  /** For listings before the parts are restored. */
+  rows: AgentRow[];
+  /** Keys of `session` that are not ours. */
+  unknown: Record<string, unknown>;
+}
+
+export interface Snapshot extends Header {
+  /** By part name, and whatever else stands at the top level. */
+  sections: Record<string, unknown>;
+}
+
+export function encode({ seq, id, name, created, env, rows, unknown, sections }: Snapshot): string {
+  const head = JSON.stringify({ version: VERSION, seq, session: { ...unknown, id, name, created, env }, rows });
+  const body = Object.entries(sections).filter(([, value]) => value !== undefined);
+  const lines = body.map(([key, value]) => `,\n${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  return `${head.slice(0, -1)}${lines.join("")}\n}\n`;
+}
+
+/** The header that stands in a file's first line; undefined where that line is none. Throws for another version. */
+export function decodeHead(line: string): Header | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(`${line.replace(/,?\s*$/, "")}}`);
+  } catch {
+    return undefined;
+  }
+  return isRecord(value) && value.session !== undefined ? header(value) : undefined;
+}
+
+/** A whole file. Throws with one clause that says what is wrong. */
+export function decode(text: string): Snapshot {
+  const value: unknown = JSON.parse(text);
+  if (!isRecord(value)) throw new Error("it is no JSON object");
+  const { version: _version, seq: _seq, session: _session, rows: _rows, ...sections } = value;
+  return { ...header(value), sections };
+}
+
+function header(value: Record<string, unknown>): Header {
+  if (typeof value.version === "number" && value.version > VERSION)
+    throw new NewerVersion(`it was written by a newer ollie (version ${value.version}, this one reads ${VERSION})`);
+  if (!isRecord(value.session) || typeof value.session.id !== "string") throw new Error("it holds no session");
+  const { id, name, created, env, ...unknown } = value.session;
+  return {
+    seq: typeof value.seq === "number" ? value.seq : 0,
+    id,
+    name: typeof name === "string" ? name : "",
+    created: typeof created === "number" ? created : 0,
+    env: strings(env),
+    rows: Array.isArray(value.rows) ? value.rows.filter(isRecord).map(row) : [],
+    unknown,
+  };
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+const row = (value: Record<string, unknown>): AgentRow => ({
+  state: text(value.state),
+  cwd: text(value.cwd),
+  backend: text(value.backend),
+  model: text(value.model),
+  name: text(value.name),
+  id: text(value.id),
+});
+
+function strings(value: unknown): Record<string, string> {
+  if (!isRecord(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === "string"),
+  );
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
