@@ -1,5 +1,6 @@
 /** Options of a plugin against its schema, through Standard Schema. */
 
+import { resolveReferences } from "./config/define.ts";
 import type { SchemaIssue } from "./config/schema.ts";
 import { OllieError } from "./errors.ts";
 import type { Use } from "./plugin.ts";
@@ -12,7 +13,7 @@ export async function validate(use: Use): Promise<unknown> {
       throw new OllieError("E_CONFIG", `${name}: takes no options`);
     return {};
   }
-  const result = await config["~standard"].validate(use.options ?? {});
+  const result = await config["~standard"].validate(resolveReferences(use.options ?? {}));
   if (!result.issues) return result.value;
   throw new OllieError(
     "E_CONFIG",

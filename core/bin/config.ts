@@ -1,0 +1,56 @@
+/** olliesrv config check|init. */
+import { constants, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadConfig } from "../config/load.ts";
+import { configDir, packageRoot } from "../config/paths.ts";
+import { messageOf, OllieError } from "../errors.ts";
+import { orderPlugins } from "../order.ts";
+import { validate } from "../validate.ts";
+import { KernelView } from "../view.ts";
+
+export async function configCommand(args: string[], asked: string | undefined): Promise<number> {
+  const [verb, ...rest] = args;
+  if (verb === "check" && rest.length === 0) return check(asked);
+  if (verb === "init" && rest.length === 0) return init();
+  console.error("usage: olliesrv config check|init [--config FILE]");
+  return 2;
+}
+
+async function check(asked: string | undefined): Promise<number> {
+  const { config, file, why } = await loadConfig(asked, process.cwd(), process.env);
+  const uses = config.plugins.filter((use) => !use.use.off);
+  const faults: string[] = [];
+  for (const use of uses)
+    try {
+      await validate(use);
+    } catch (error) {
+      faults.push(...messageOf(error).split("\n"));
+    }
+  const { order, blocked } = orderPlugins(uses, [KernelView]);
+  faults.push(...blocked.values());
+  if (faults.length > 0) throw new OllieError("E_CONFIG", faults.map((fault) => `${file}: ${fault}`).join("\n"));
+  console.log(`${file} (${why}) is good\nplugins, in order: ${order.map((use) => use.def.name).join(" ")}`);
+  return 0;
+}
+
+function init(): number {
+  const folder = configDir();
+  const config = join(folder, "ollie.config.ts");
+  if (existsSync(config)) throw new OllieError("E_CONFIG", `${config} exists already: it was left alone`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const root = packageRoot();
+  // The package's own config is the best example: every plugin stands there on a line of its own.
+  copyFileSync(join(root, "ollie.config.ts"), config, constants.COPYFILE_EXCL);
+  const paths = {
+    ollie: [join(root, "core/index.ts")],
+    "ollie/plugins/*": [join(root, "plugins/*/index.ts")],
+    "ollie/*": [join(root, "plugins/*/types.ts")],
+    zod: [join(root, "node_modules/zod")],
+  };
+  const options = { module: "NodeNext", moduleResolution: "NodeNext", strict: true, noEmit: true, skipLibCheck: true };
+  const tsconfig = join(folder, "tsconfig.json");
+  if (!existsSync(tsconfig))
+    writeFileSync(tsconfig, `${JSON.stringify({ compilerOptions: { ...options, paths } }, undefined, 2)}\n`);
+  console.log(`wrote ${config}`);
+  return 0;
+}

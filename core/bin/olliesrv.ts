@@ -1,0 +1,204 @@
+/** The daemon: olliesrv start|fgstart|stop|status|config. */
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { loadConfig } from "../config/load.ts";
+import { dataDir } from "../config/paths.ts";
+import { messageOf } from "../errors.ts";
+import { createKernel, type Kernel } from "../kernel.ts";
+import { namespaceDir, parseAddr } from "../ninep/addr.ts";
+import type { ListenAt } from "../plugin.ts";
+import { configCommand } from "./config.ts";
+
+const usage = `usage: olliesrv VERB [--config FILE] [--listen ADDR]
+
+  start         start the daemon in the background; says where it listens
+  fgstart       the same in the foreground, log on standard error
+  stop          end the running daemon
+  status        say whether one runs; exit status 1 when none does
+  config check  load and validate the config, start nothing
+  config init   write ollie.config.ts and tsconfig.json into the user's config folder
+
+ADDR: unix!/path (default: the socket "ollie" in the name space directory) or tcp!127.0.0.1!port
+Environment: NAMESPACE, OLLIE_CONFIG, OLLIE_CFG_PATH, OLLIE_DATA_PATH, OLLIE_BACKEND, OLLIE_MODEL, OLLIE_LOG`;
+
+interface Flags {
+  config: string | undefined;
+  listen: string | undefined;
+}
+
+async function main(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { config: { type: "string" }, listen: { type: "string" }, help: { type: "boolean", short: "h" } },
+  });
+  const [verb, ...rest] = positionals;
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const flags: Flags = { config: values.config, listen: values.listen };
+  switch (verb) {
+    case "start":
+      return start(flags);
+    case "fgstart":
+      return serve(flags);
+    case "stop":
+      return stop(flags);
+    case "status":
+      return status(flags);
+    case "config":
+      return configCommand(rest, flags.config);
+    default:
+      console.error(verb ? `olliesrv: unknown verb ${JSON.stringify(verb)}\n${usage}` : usage);
+      return 2;
+  }
+}
+
+/** Where this daemon listens or would. */
+const addressOf = (flags: Flags): string => flags.listen ?? `unix!${join(namespaceDir(process.env), "ollie")}`;
+
+function listenFrom(address: string): Exclude<ListenAt, { duplex: unknown }> {
+  const addr = parseAddr(address);
+  return "unix" in addr ? { unix: addr.unix } : { tcp: addr };
+}
+
+function answers(address: string): Promise<boolean> {
+  const addr = parseAddr(address);
+  return new Promise((done) => {
+    const socket = "unix" in addr ? connect(addr.unix) : connect(addr.port, addr.host);
+    const settle = (is: boolean) => {
+      socket.destroy();
+      done(is);
+    };
+    socket.once("connect", () => settle(true));
+    socket.once("error", () => settle(false));
+  });
+}
+
+const logFile = (): string => join(dataDir(), "log", "olliesrv.log");
+
+async function start(flags: Flags): Promise<number> {
+  const address = addressOf(flags);
+  if (await answers(address)) {
+    console.log(`olliesrv already runs at ${address}`);
+    return 0;
+  }
+  mkdirSync(join(dataDir(), "log"), { recursive: true, mode: 0o700 });
+  const log = openSync(logFile(), "a", 0o600);
+  const from = readFileSync(logFile()).length;
+  const forward = [
+    ...(flags.config ? ["--config", flags.config] : []),
+    ...(flags.listen ? ["--listen", flags.listen] : []),
+  ];
+  const child = spawn(process.execPath, [process.argv[1] as string, "fgstart", ...forward], {
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  let ended: string | undefined;
+  child.once("exit", (code, signal) => {
+    ended = signal ? `was killed by ${signal}` : `ended with status ${code}`;
+  });
+  child.once("error", (error) => {
+    ended = error.message;
+  });
+  for (let waited = 0; waited < 30_000 && ended === undefined; waited += 20) {
+    if (await answers(address)) {
+      child.unref();
+      console.log(`olliesrv runs at ${address} (pid ${child.pid}, log ${logFile()})`);
+      return 0;
+    }
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  const said = readFileSync(logFile()).subarray(from).toString("utf8").trim().split("\n").slice(-5).join("\n");
+  console.error(said || `olliesrv: ${ended ?? "does not answer after 30 seconds"}; its log is ${logFile()}`);
+  return 1;
+}
+
+async function serve(flags: Flags): Promise<number> {
+  const { config, file } = await loadConfig(flags.config, process.cwd(), process.env);
+  if (config.log && !process.env.OLLIE_LOG) process.env.OLLIE_LOG = config.log;
+  const kernel = createKernel({ plugins: config.plugins });
+  let finish: (code: number) => void = () => {};
+  const finished = new Promise<number>((resolve) => {
+    finish = resolve;
+  });
+  ownSignals(kernel, finish);
+  await kernel.start();
+  const where = flags.listen ?? config.listen ?? "unix";
+  const at = typeof where === "string" ? listenFrom(where === "unix" ? addressOf(flags) : where) : where;
+  try {
+    const { address } = await kernel.listen(at);
+    console.error(`olliesrv: serving at ${address}, config ${file}`);
+  } catch (error) {
+    await kernel.close();
+    throw error;
+  }
+  return finished;
+}
+
+/** One owner of signals: the first asks for a clean end, the next one does not wait for it. */
+function ownSignals(kernel: Kernel, finish: (code: number) => void): void {
+  let ending = false;
+  const end = (why: string, code: number) => {
+    if (ending) process.exit(code || 1);
+    ending = true;
+    // Undos have their own limits; this one is for what they do not cover.
+    setTimeout(() => process.exit(code || 1), 5_000).unref();
+    kernel.close().then(
+      () => finish(code),
+      (error) => {
+        console.error(`olliesrv: ${why}: ${messageOf(error)}`);
+        finish(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => end(signal, 0));
+  kernel.onStop((reason) => end(reason, 0));
+  const late = (error: unknown) => {
+    if (kernel.late(error)) return;
+    console.error(`olliesrv: ${error instanceof Error ? error.stack : messageOf(error)}`);
+    end("an error that belongs to no plugin", 1);
+  };
+  process.on("uncaughtException", late);
+  process.on("unhandledRejection", late);
+}
+
+async function stop(flags: Flags): Promise<number> {
+  const address = addressOf(flags);
+  if (!(await answers(address))) {
+    console.log(`olliesrv does not run at ${address}`);
+    return 0;
+  }
+  const { connect: attach } = await import("../ninep/client.ts");
+  const client = await attach(address);
+  await client.write("ctl", "kill\n").catch((error: unknown) => {
+    // It may hang up before it answers.
+    if (!/connection/i.test(messageOf(error))) throw error;
+  });
+  for (let waited = 0; waited < 10_000; waited += 20) {
+    if (!(await answers(address))) return 0;
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  console.error(`olliesrv: still running after 10 seconds at ${address}; see ${logFile()}`);
+  return 1;
+}
+
+async function status(flags: Flags): Promise<number> {
+  const address = addressOf(flags);
+  const runs = await answers(address);
+  console.log(`olliesrv ${runs ? "runs" : "does not run"} at ${address}`);
+  return runs ? 0 : 1;
+}
+
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error) => {
+    console.error(`olliesrv: ${messageOf(error).replaceAll("\n", "\nolliesrv: ")}`);
+    process.exit((error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") ? 2 : 1);
+  },
+);

@@ -1,0 +1,112 @@
+/**
+ * Finds and imports the user's config. The package's own is compiled and imported natively; a user's file goes through
+ * jiti, whose aliases lead to this package's copies, so that a folder without node_modules can import `ollie`.
+ */
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { messageOf, OllieError } from "../errors.ts";
+import type { Config } from "./define.ts";
+import { configDir, packageRoot } from "./paths.ts";
+
+export interface Loaded {
+  config: Config;
+  /** Absolute path. */
+  file: string;
+  /** Why this one. */
+  why: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Search order: --config, $OLLIE_CONFIG, ./ollie.config.ts of a trusted folder, {cfg}/ollie.config.ts, the package's own. */
+export function findConfig(asked: string | undefined, cwd: string, env: Env): { file: string; why: string } {
+  const named = asked ?? env.OLLIE_CONFIG;
+  if (named) {
+    const file = resolve(cwd, named);
+    if (!existsSync(file)) throw new OllieError("E_CONFIG", `config ${file} does not exist`);
+    return { file, why: asked ? "--config" : "$OLLIE_CONFIG" };
+  }
+  const here = join(cwd, "ollie.config.ts");
+  if (existsSync(here) && cwd !== packageRoot() && isTrusted(cwd, env))
+    return { file: here, why: "this trusted folder" };
+  const users = join(configDir(env), "ollie.config.ts");
+  if (existsSync(users)) return { file: users, why: "the user's config" };
+  return { file: ownConfig(), why: "ollie's own" };
+}
+
+/** Trust is stored outside of the folder, one real path a line, because a project's config can widen rights. */
+export function isTrusted(folder: string, env: Env): boolean {
+  try {
+    const real = realpathSync(folder);
+    return readFileSync(join(configDir(env), "trusted"), "utf8")
+      .split("\n")
+      .includes(real);
+  } catch {
+    return false;
+  }
+}
+
+function ownConfig(): string {
+  const built = join(packageRoot(), "dist", "ollie.config.js");
+  return existsSync(built) ? built : join(packageRoot(), "ollie.config.ts");
+}
+
+/** Throws OllieError E_CONFIG with the file and what is wrong. */
+export async function loadConfig(asked: string | undefined, cwd: string, env: Env): Promise<Loaded> {
+  const { file, why } = findConfig(asked, cwd, env);
+  let module: { default?: unknown };
+  try {
+    module = file === ownConfig() ? await import(pathToFileURL(file).href) : await importUsers(file, env);
+  } catch (error) {
+    throw new OllieError("E_CONFIG", `${file}: ${messageOf(error)}`, { cause: error });
+  }
+  return { config: checked(module.default, file), file, why };
+}
+
+function checked(config: unknown, file: string): Config {
+  const bad = (what: string) => new OllieError("E_CONFIG", `${file}: ${what}`);
+  if (typeof config !== "object" || config === null) throw bad("its default export is no config (use defineConfig)");
+  const { plugins } = config as Config;
+  if (!Array.isArray(plugins)) throw bad("plugins is not a list");
+  const wrong = plugins.findIndex((use) => typeof use !== "object" || use === null || use.kind !== "use");
+  if (wrong >= 0) throw bad(`plugins[${wrong}] is not a plugin (call its factory: name())`);
+  const keys = ["listen", "log", "plugins"];
+  const unknown = Object.keys(config).find((key) => !keys.includes(key));
+  if (unknown) throw bad(`unknown key ${JSON.stringify(unknown)} (keys: ${keys.join(" ")})`);
+  return config as Config;
+}
+
+async function importUsers(file: string, env: Env): Promise<{ default?: unknown }> {
+  const { createJiti } = await import("jiti");
+  const cache = join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ollie", "jiti");
+  const jiti = createJiti(pathToFileURL(file).href, {
+    alias: hostAliases(),
+    moduleCache: false,
+    fsCache: cache,
+    interopDefault: false,
+  });
+  return jiti.import(file);
+}
+
+/** `ollie`, its plugins and the libraries that plugins use, as this process has them. */
+function hostAliases(): Record<string, string> {
+  const root = packageRoot();
+  const dist = join(root, "dist");
+  const aliases: Record<string, string> = {
+    zod: join(dist, "vendor", "zod.js"),
+    tapable: join(dist, "vendor", "tapable.js"),
+  };
+  const plugins = existsSync(join(dist, "plugins")) ? readdirSync(join(dist, "plugins")) : [];
+  for (const name of plugins) {
+    const folder = join(dist, "plugins", name);
+    if (existsSync(join(folder, "index.js"))) aliases[`ollie/plugins/${name}`] = join(folder, "index.js");
+    if (existsSync(join(folder, "types.js"))) aliases[`ollie/${name}`] = join(folder, "types.js");
+  }
+  aliases["ollie/tree"] = join(dist, "core", "tree", "index.js");
+  aliases["ollie/client"] = join(dist, "core", "ninep", "client.js");
+  aliases["ollie/testing"] = join(dist, "testing", "index.js");
+  aliases.ollie = join(dist, "core", "index.js");
+  return aliases;
+}
