@@ -74,8 +74,12 @@ export type StreamEvent =
   | { type: "reasoning"; text: string }
   /** A finished block that must be sent back with the history. */
   | { type: "reasoning-block"; block: ReasoningBlock }
-  /** A complete call. `args` is the model's own text, not parsed; id is minted where the provider gives none. */
-  | { type: "call"; id: string; name: string; args: string; extra?: Record<string, unknown> }
+  /**
+   * A call. `args` is the model's own text, not parsed; id is unique in the reply, minted where the provider gives none.
+   * `cut`: the reply ended (output limit, content filter) before the call was known to be whole: it must not run, even
+   * where `args` parses.
+   */
+  | { type: "call"; id: string; name: string; args: string; extra?: Record<string, unknown>; cut?: true }
   | { type: "usage"; usage: Usage }
   /** Always the last event of a reply that ended properly. A stream that ends without it broke. */
   | { type: "done"; stop: StopReason; raw?: string };
@@ -137,8 +141,12 @@ export interface BackendFactory {
   readonly credentials: readonly string[];
   /** Whether it can be used now, and one line why (not): shown by `backends`. Quick, never throws. */
   available(): Promise<{ ok: boolean; why: string }>;
-  /** Used where neither the agent nor OLLIE_MODEL names a model. */
+  /**
+   * Used where neither the agent nor OLLIE_MODEL names a model. Undefined: the one of data/models.yaml. Empty: there is
+   * none, a model must be named.
+   */
   readonly defaultModel: string | undefined;
+  /** Does not check credentials: `chatStream` does, so that an agent can wait for a key. Without a model it serves `models`. */
   create(options: { model?: string }): Backend | Promise<Backend>;
 }
 

@@ -1,0 +1,40 @@
+/** /backends and /models. */
+import { leaf, messageOf, NineError } from "#core";
+import type { Registry } from "./registry.ts";
+
+/** One line of printable text: names and reasons come from servers. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const line = (text: string) => text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
+
+export const files = (registry: Registry) => [
+  leaf("backends", {
+    doc: "Backends, one a line: name, `usable` or `-`, and why, between tabs. The one that agents get who name none is marked `* `",
+    read: async () => {
+      const rows = await registry.survey();
+      let chosen: { name: string; why: string } | undefined;
+      let failed = "";
+      try {
+        chosen = await registry.choose();
+      } catch (error) {
+        if (!(error instanceof NineError)) throw error;
+        failed = `${line(messageOf(error))}\n`;
+      }
+      const text = rows.map(({ name, ok, why }) => {
+        const mine = chosen?.name === name;
+        const reason = mine && chosen && chosen.why !== why ? `chosen by ${chosen.why}; ${why}` : why;
+        return `${mine ? "* " : "  "}${name}\t${ok ? "usable" : "-"}\t${line(reason)}\n`;
+      });
+      return text.join("") + failed;
+    },
+  }),
+  leaf("models", {
+    doc: "Models of all usable backends, `backend/model` a line, cached (`invalidate models` in ctl drops it); a backend that failed has one line `backend: why`",
+    read: async () => {
+      const lists = await registry.models();
+      const lines = lists.flatMap(({ backend, models, error }) =>
+        error === undefined ? models.map((model) => `${backend}/${line(model)}`) : [`${backend}: ${line(error)}`],
+      );
+      return lines.map((text) => `${text}\n`).join("");
+    },
+  }),
+];

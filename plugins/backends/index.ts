@@ -1,0 +1,32 @@
+/** Plugin backends: the registry of model providers, /backends and /models. Providers are plugins of their own. */
+import * as z from "zod";
+import { definePlugin, Root } from "#core";
+import { Backends } from "#plugins/backends";
+import { envFile } from "./envfile.ts";
+import { files } from "./files.ts";
+import { registry } from "./registry.ts";
+
+export default definePlugin({
+  name: "backends",
+  doc: "Registry of model providers: which are usable, which one is chosen and why, and their models.",
+  config: z
+    .strictObject({
+      /** Backend of agents that name none; OLLIE_BACKEND wins. */
+      backend: z.string().optional(),
+      /** Their model; OLLIE_MODEL wins. */
+      model: z.string().optional(),
+    })
+    .default({}),
+  provides: [Backends],
+  setup({ config, log, mount, provide }) {
+    const load = envFile(process.env);
+    const refresh = () => {
+      const problem = load();
+      if (problem !== undefined) log.warn(problem);
+    };
+    refresh();
+    const backends = registry({ ...config, refresh });
+    provide(Backends, backends);
+    mount(Root, ...files(backends));
+  },
+});
