@@ -1,0 +1,83 @@
+/** `o start`, which is `npm start`: from nothing to a prompt in this folder. */
+import { fstatSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import type { Client } from "#core/client";
+import { type StartOptions, startOptions, usage } from "./args.ts";
+import { reachDaemon } from "./daemon.ts";
+import { backendLine, isUnsandboxed, unsandboxedLine, unseenSettings } from "./notice.ts";
+import { answerOnce, readPipe } from "./once.ts";
+import { repl } from "./repl.ts";
+import { findSession, makeSession, type Place } from "./session.ts";
+import { styleFor } from "./style.ts";
+
+const style = styleFor(process.stderr);
+const say = (text: string): void => {
+  process.stderr.write(style.dim(`ollie: ${text}\n`));
+};
+
+/** Gives the exit status. Throws Error with a sentence for the person. */
+export async function start(argv: readonly string[]): Promise<number> {
+  const options = startOptions(argv);
+  if (options.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const question = await wholeQuestion(options);
+  if (question?.trim() === "") throw new Error("nothing was asked: give a question, or text on standard input");
+  const { client, ranBefore } = await reachDaemon(say);
+  try {
+    const place = await placeFor(client, options);
+    let keep = options.session !== undefined;
+    try {
+      say(await backendLine(client, place, options));
+      const unseen = unseenSettings(place, ranBefore, process.env);
+      if (unseen !== undefined) say(unseen);
+      if (!(await mayRun(client, place, options, question === undefined))) return 1;
+      if (question !== undefined) return await answerOnce(client, place, question, say);
+      const talked = await repl(client, place);
+      keep ||= talked;
+      if (talked) say(`session ${place.session} stays: npm start -- --session ${place.session}`);
+      return 0;
+    } finally {
+      if (!keep) await client.rdwr(`session/${place.session}/ctl`, "kill").catch(() => {});
+    }
+  } finally {
+    await client.close();
+  }
+}
+
+/** What to answer once: the arguments, what comes through a pipe, or both. Undefined: a conversation. */
+async function wholeQuestion(options: StartOptions): Promise<string | undefined> {
+  const stdin = fstatSync(0);
+  const piped = stdin.isFIFO() || stdin.isFile() || (stdin.isSocket() && options.question === undefined);
+  if (!piped) {
+    if (options.question === undefined && !process.stdin.isTTY) return "";
+    return options.question;
+  }
+  const text = await readPipe(say);
+  return options.question === undefined
+    ? text
+    : text.trim() === ""
+      ? options.question
+      : `${options.question}\n\n${text}`;
+}
+
+function placeFor(client: Client, options: StartOptions): Promise<Place> {
+  if (options.session !== undefined) return findSession(client, options.session);
+  return makeSession(client, process.cwd(), options);
+}
+
+/** Says that tools are not fenced in, and asks where a model decides what they do. */
+async function mayRun(client: Client, place: Place, options: StartOptions, canAsk: boolean): Promise<boolean> {
+  if (!(await isUnsandboxed(client, place.session))) return true;
+  say(unsandboxedLine);
+  if (options.unsandboxed || place.backend === "script") return true;
+  if (!canAsk) throw new Error("nobody is here to ask whether tools may run without a sandbox: say --unsandboxed");
+  const asked = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await asked.question("Go on? [y/N] ");
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    asked.close();
+  }
+}
