@@ -1,0 +1,57 @@
+// Runs a row: what is measured and what it is held against, turn about, so that both see the same machine.
+import { performance } from "node:perf_hooks";
+
+/**
+ * A row, the default export of a file in rows/:
+ *   name, against  what is measured, and what it is held against
+ *   goal           highest ratio that is well
+ *   rounds         pairs of runs (default 15)
+ *   setup()        → { measured, baseline, close? }; the two are async functions. One that returns a number gives its own
+ *                  milliseconds; otherwise it is timed from call to end.
+ */
+export async function runRow(row) {
+  const { measured, baseline, close } = await row.setup();
+  try {
+    await measured();
+    await baseline();
+    const pairs = [];
+    for (let round = 0; round < (row.rounds ?? 15); round++) {
+      // The order changes from round to round: what the first leaves behind would always hit the second.
+      const first = round % 2 === 0;
+      const a = first ? await time(measured) : undefined;
+      const b = await time(baseline);
+      pairs.push([a ?? (await time(measured)), b]);
+    }
+    return result(row, pairs);
+  } finally {
+    await close?.();
+  }
+}
+
+async function time(run) {
+  const start = performance.now();
+  const own = await run();
+  return typeof own === "number" ? own : performance.now() - start;
+}
+
+function result({ name, against, goal }, pairs) {
+  const measuredMs = quantile(pairs.map(([a]) => a));
+  const baselineMs = quantile(pairs.map(([, b]) => b));
+  const ratios = pairs.map(([a, b]) => a / b);
+  return {
+    name,
+    against,
+    goal,
+    measuredMs,
+    baselineMs,
+    ratio: measuredMs / baselineMs,
+    spread: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
+  };
+}
+
+function quantile(values, at = 0.5) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = (sorted.length - 1) * at;
+  const low = sorted[Math.floor(place)];
+  return low + (sorted[Math.ceil(place)] - low) * (place % 1);
+}

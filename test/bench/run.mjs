@@ -1,0 +1,54 @@
+// npm run bench [-- NAME…] [--write]: rows whose file name holds a NAME, or all; `--write` renews docs/performance.md.
+import { readdirSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { ensureBuilt, root, run } from "../../data/scripts/setup.mjs";
+import { runRow } from "./harness.mjs";
+
+const dir = join(import.meta.dirname, "rows");
+
+await run(async () => {
+  const args = process.argv.slice(2);
+  const wanted = args.filter((arg) => arg !== "--write");
+  ensureBuilt();
+  const results = [];
+  for (const file of readdirSync(dir).sort()) {
+    if (wanted.length > 0 && !wanted.some((name) => file.includes(name))) continue;
+    const { default: row } = await import(join(dir, file));
+    process.stderr.write(`${row.name} …\n`);
+    results.push(await runRow(row));
+  }
+  const table = markdown(results);
+  process.stdout.write(table);
+  if (args.includes("--write")) writeFileSync(join(root, "docs/performance.md"), page(table));
+});
+
+function markdown(results) {
+  const head = ["what", "ms", "against", "ms", "ratio", "middle half", "goal", ""];
+  const rows = results.map((r) => [
+    r.name,
+    r.measuredMs.toFixed(1),
+    r.against,
+    r.baselineMs.toFixed(1),
+    `${r.ratio.toFixed(2)}x`,
+    r.spread.map((n) => n.toFixed(2)).join("-"),
+    `≤ ${r.goal}x`,
+    r.ratio <= r.goal ? "met" : "missed",
+  ]);
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((cells) => cells[column].length)));
+  const line = (cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(" | ")} |\n`;
+  return line(head) + line(widths.map((width) => "-".repeat(width))) + rows.map(line).join("");
+}
+
+function page(table) {
+  const [cpu] = cpus();
+  const gib = Math.round(totalmem() / 2 ** 30);
+  return `# Performance
+
+Written by \`npm run bench -- --write\`. Each row is a ratio of medians of runs that took turns on one machine, so that the
+machine's speed cancels out; milliseconds are there for the sense of size only. "middle half" is what half of the pairs gave.
+
+${table}
+Machine: ${cpus().length} × ${cpu.model.trim()}, ${gib} GiB, Linux, Node ${process.versions.node}.
+`;
+}

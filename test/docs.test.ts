@@ -1,0 +1,105 @@
+/**
+ * The manual's commands run. Of each page, the fences marked `sh run` are run in order by one shell, in a fresh home beside
+ * a daemon with the scripted backend. A fence marked `text output` says what the fence before it printed; a line `…` there
+ * stands for any lines.
+ */
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = dirname(import.meta.dirname);
+const dist = join(root, "dist");
+
+interface Fence {
+  line: number;
+  command: string;
+  output: string | undefined;
+}
+
+const pages = [
+  "README.md",
+  ...(existsSync(join(root, "docs")) ? readdirSync(join(root, "docs")) : []).map((name) => `docs/${name}`),
+]
+  .filter((page) => page.endsWith(".md"))
+  .map((page) => ({ page, fences: fencesOf(readFileSync(join(root, page), "utf8")) }))
+  .filter(({ fences }) => fences.length > 0);
+
+beforeAll(() => {
+  const { status } = spawnSync(process.execPath, [join(root, "data/scripts/build.mjs"), "--if-stale"], {
+    stdio: "inherit",
+  });
+  expect(status).toBe(0);
+}, 60_000);
+
+it("the README is among the pages that are run", () => {
+  expect(pages.map(({ page }) => page)).toContain("README.md");
+});
+
+describe.each(pages)("$page", ({ fences }) => {
+  let dir: string;
+  let env: Record<string, string>;
+
+  beforeAll(() => {
+    dir = mkdtempSync("/tmp/ollie-d-");
+    for (const name of ["bin", "ns", "work"]) mkdirSync(join(dir, name), { mode: 0o700 });
+    symlinkSync(join(dist, "core/bin/olliesrv.js"), join(dir, "bin/olliesrv"));
+    symlinkSync(join(dist, "bin/ollie-9p.cjs"), join(dir, "bin/ollie-9p"));
+    writeFileSync(join(dir, "work/notes.txt"), "buy milk\n");
+    env = {
+      PATH: `${join(dir, "bin")}:${process.env.PATH}`,
+      HOME: dir,
+      TMPDIR: dir,
+      NAMESPACE: join(dir, "ns"),
+      OLLIE_BACKEND: "script",
+    };
+    expect(sh("olliesrv start")).toMatchObject({ status: 0 });
+  });
+  afterAll(() => {
+    sh("olliesrv stop");
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it("runs, and prints what it says", () => {
+    // A record separator before each command tells where its output starts, and how far the shell came.
+    const script = fences.map(({ command }) => `printf '\\036'\n${command}`).join("\n");
+    const { status, stdout, stderr } = sh(`set -e\n${script}`);
+    const outputs = stdout.split("\u001e").slice(1);
+    expect(status, `line ${fences[outputs.length - 1]?.line}: ${stderr}`).toBe(0);
+    for (const [at, { line, output }] of fences.entries()) {
+      if (output !== undefined) expect(outputs[at], `line ${line}`).toMatch(pattern(output));
+    }
+  }, 60_000);
+
+  function sh(script: string) {
+    return spawnSync("sh", ["-c", script], { cwd: join(dir, "work"), env, encoding: "utf8", timeout: 50_000 });
+  }
+});
+
+function fencesOf(page: string): Fence[] {
+  const fences: Fence[] = [];
+  for (const match of page.matchAll(/^```(sh run|text output)\n(.*?)^```$/gms)) {
+    const [, kind, text = ""] = match;
+    const last = fences.at(-1);
+    if (kind === "sh run") {
+      const line = page.slice(0, match.index).split("\n").length + 1;
+      fences.push({ line, command: text, output: undefined });
+    } else if (last === undefined || last.output !== undefined) throw new Error("an output fence without its command");
+    else last.output = text;
+  }
+  return fences;
+}
+
+function pattern(output: string): RegExp {
+  const lines = output.split(/^…\n/m).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${lines.join("(?:.*\\n)*?")}$`);
+}
