@@ -1,2 +1,14 @@
-/** What olliesrv runs with where the user has no ollie.config.ts of their own. */
-export default {};
+/** What olliesrv runs with where the user has no ollie.config.ts of their own. Swapping a part is swapping its line. */
+import { defineConfig } from "ollie";
+import backendOpenai from "ollie/plugins/backend-openai";
+import backendScript from "ollie/plugins/backend-script";
+import backends from "ollie/plugins/backends";
+import events from "ollie/plugins/events";
+import scheduler from "ollie/plugins/scheduler";
+import sessions from "ollie/plugins/sessions";
+import tools from "ollie/plugins/tools";
+import toolsrv from "ollie/plugins/toolsrv";
+
+export default defineConfig({
+  plugins: [events(), sessions(), backends(), backendScript(), backendOpenai(), tools(), scheduler(), toolsrv()],
+});

@@ -22,6 +22,8 @@ const common = {
   conditions: ["source"],
   charset: "utf8",
   logLevel: "warning",
+  // Finds its transpiler beside itself, so it can not be moved.
+  external: ["jiti"],
   write: false,
 };
 
