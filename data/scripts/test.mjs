@@ -4,12 +4,13 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureBuilt, ensureInstalled, Failure, note, root, run } from "./setup.mjs";
+import { checkNode, ensureBuilt, ensureInstalled, Failure, note, root, run } from "./setup.mjs";
 
 // What tests see of the caller's environment: no keys, no settings, no home.
 const passed = /^(PATH|USER|LOGNAME|SHELL|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|LANG|LC_.*|TZ|CI)$/;
 
 await run(async () => {
+  checkNode();
   ensureInstalled();
   const args = process.argv.slice(2);
   const checked = args.length > 0 || (await npmRunCheck());
