@@ -1,7 +1,7 @@
 /** The tree of a toolsrv: `call`, `tools/`, `host`, `ctl`. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { definePlugin, dir, each, leaf, NineError, Root, text } from "#core";
+import { definePlugin, dir, each, leaf, NineError, Root } from "#core";
 import type { Tool, Tools } from "#plugins/tools";
 import type { CallBody } from "#plugins/toolsrv";
 import type { Calls } from "./calls.ts";
@@ -30,7 +30,7 @@ export const toolserver = (tools: Tools, calls: Calls) =>
         }),
         leaf("host", {
           doc: "platform, arch, cwd, is_git_repo, sandbox state, and what runs here: key=value lines.",
-          ...text(() => host(calls)),
+          read: () => host(calls),
         }),
         leaf("ctl", {
           doc: "`cancel ID` ends a call, whose result still comes; `end AGENT` ends all that an agent's calls started.",
@@ -85,7 +85,6 @@ function host(calls: Calls): string {
     sandbox: "off",
     calls: String(calls.active().length),
     left: String(calls.left().length),
-    descriptors: String(readdirSync("/proc/self/fd").length),
   };
   return Object.entries(values)
     .map(([key, value]) => `${key}=${value}\n`)

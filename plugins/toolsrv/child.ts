@@ -1,0 +1,118 @@
+/** One toolsrv process and the watchdog beside it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { type Client, clientOver } from "#core/client";
+import { toolEnv } from "./env.ts";
+import { cookieVariable, sweep } from "./sweep.ts";
+
+export interface Child {
+  readonly client: Client;
+  readonly pid: number;
+  /** Resolves when the process is gone and so is all that it had started. */
+  readonly gone: Promise<void>;
+  /** Ends it, and all that it started. */
+  close(): Promise<void>;
+}
+
+export interface ChildOptions {
+  /** The program: a bundled plugins/toolsrv/server/entry.ts. */
+  entry: string;
+  toolDirs: string[];
+  /** Milliseconds until it must answer. */
+  startLimit: number;
+}
+
+/**
+ * The last line of defence, for the case that daemon and toolsrv are both killed: a shell in a session of its own that waits
+ * on a pipe from the daemon. A line means that all is well; the end of the pipe without one means that the daemon died.
+ */
+const watchdog = `
+if read -r _; then exit 0; fi
+sleep 0.7
+for round in 1 2 3 4 5; do
+  found=0
+  for file in $(grep -lsF "${cookieVariable}=$1" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    kill -9 "\${pid%/environ}" 2>/dev/null && found=1
+  done
+  [ $found = 0 ] && exit 0
+done
+`;
+
+/** Rejects with one sentence when it does not come up. */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const cookie = randomUUID();
+  const env = toolEnv(process.env);
+  const child = spawn(process.execPath, [options.entry], {
+    cwd: "/",
+    detached: true,
+    env: { ...env, OLLIE_TOOLS_PATH: options.toolDirs.join(":"), [cookieVariable]: cookie },
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+  });
+  const lastWords = keepLast(child);
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const guard = startWatchdog(cookie, env);
+  const gone = exited.then(async () => {
+    await sweep({ cookie });
+    guard.stdin?.end("done\n");
+  });
+  const connection = child.stdio[3] as Duplex;
+  connection.on("error", () => {});
+  try {
+    const client = await within(options.startLimit, exited, clientOver(connection, { uname: "olliesrv" }));
+    const close = async () => {
+      connection.destroy();
+      const late = setTimeout(() => child.kill("SIGKILL"), 2000);
+      await gone;
+      clearTimeout(late);
+    };
+    return { client, pid: child.pid as number, gone, close };
+  } catch (error) {
+    child.kill("SIGKILL");
+    connection.destroy();
+    const detail = lastWords().trim().split("\n").at(-1) || (error as Error).message;
+    throw new Error(`toolsrv did not start: ${detail}`);
+  }
+}
+
+function startWatchdog(cookie: string, env: Record<string, string>): ChildProcess {
+  const guard = spawn("/bin/sh", ["-c", watchdog, "ollie-watchdog", cookie], {
+    cwd: "/",
+    detached: true,
+    env: { PATH: env.PATH ?? "/usr/bin:/bin" },
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  guard.on("error", () => {});
+  guard.stdin?.on("error", () => {});
+  guard.unref();
+  return guard;
+}
+
+async function within<T>(ms: number, exited: Promise<void>, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${ms / 1000} s`)), ms);
+  });
+  const died = exited.then(() => Promise.reject(new Error("it ended at once")));
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, late, died]);
+  } finally {
+    clearTimeout(timer);
+    died.catch(() => {});
+    late.catch(() => {});
+  }
+}
+
+/** The end of what it wrote to stderr, for messages. */
+function keepLast(child: ChildProcess): () => string {
+  let kept = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    kept = (kept + text).slice(-4000);
+  });
+  return () => kept;
+}

@@ -1,0 +1,135 @@
+/** A toolsrv per session: started when first needed, started again when it died, ended when long unused. */
+import { randomUUID } from "node:crypto";
+import { messageOf } from "#core";
+import { callOver, notStarted } from "./call.ts";
+import { type Child, startChild } from "./child.ts";
+import type { TmpDirs } from "./tmp.ts";
+import type { ToolRequest, ToolResult, ToolRunner } from "./types.ts";
+
+export interface SupervisorOptions {
+  entry: string;
+  toolDirs: () => string[];
+  tmp: TmpDirs;
+  /** Milliseconds without a call and without processes after which a toolsrv ends. */
+  idle: number;
+  startLimit: number;
+}
+
+/** Told once a session, with its first result: docs/tools.md. */
+export const unsandboxed = "[sandbox: off — tools run with your rights]";
+
+interface Slot {
+  child: Promise<Child> | undefined;
+  calls: Set<{ agent: string; stop: AbortController }>;
+  idle: NodeJS.Timeout | undefined;
+  told: boolean;
+}
+
+export interface Supervisor extends ToolRunner {
+  /** Ends every toolsrv. */
+  close(): Promise<void>;
+}
+
+export function supervisor(options: SupervisorOptions): Supervisor {
+  const slots = new Map<string, Slot>();
+
+  const slotOf = (session: string): Slot => {
+    const known = slots.get(session);
+    if (known) return known;
+    const slot: Slot = { child: undefined, calls: new Set(), idle: undefined, told: false };
+    slots.set(session, slot);
+    return slot;
+  };
+
+  /** The running toolsrv of a slot, or a new one. One that died is forgotten, so that the next call starts another. */
+  const childOf = (slot: Slot): Promise<Child> => {
+    if (slot.child) return slot.child;
+    const { entry, startLimit } = options;
+    const starting = startChild({ entry, startLimit, toolDirs: options.toolDirs() });
+    const forget = () => {
+      if (slot.child === starting) slot.child = undefined;
+    };
+    slot.child = starting;
+    starting.then((child) => child.client.ended.then(forget), forget);
+    return starting;
+  };
+
+  const closeChild = async (slot: Slot): Promise<void> => {
+    clearTimeout(slot.idle);
+    const closing = slot.child;
+    slot.child = undefined;
+    await closing?.then((child) => child.close()).catch(() => {});
+  };
+
+  const scheduleIdle = (slot: Slot) => {
+    clearTimeout(slot.idle);
+    slot.idle = setTimeout(async () => {
+      const child = await slot.child?.catch(() => undefined);
+      if (!child) return;
+      const busy = (await left(child)) > 0 || slot.calls.size > 0;
+      if (busy) scheduleIdle(slot);
+      else await closeChild(slot);
+    }, options.idle).unref();
+  };
+
+  const run = async (slot: Slot, request: ToolRequest, on: Parameters<ToolRunner["call"]>[1]): Promise<ToolResult> => {
+    if (on.signal.aborted) return notStarted;
+    try {
+      const tmp = options.tmp.of(request.session, request.agent);
+      const body = { ...request, id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent };
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const result = await callOver(await childOf(slot), body, on);
+        if (result) return result;
+      }
+      return { status: "refused", content: "toolsrv ended three times before it took the call" };
+    } catch (error) {
+      return { status: "refused", content: messageOf(error) };
+    }
+  };
+
+  return {
+    async call(request, on) {
+      const slot = slotOf(request.session);
+      clearTimeout(slot.idle);
+      const mine = { agent: request.agent, stop: new AbortController() };
+      slot.calls.add(mine);
+      const result = await run(slot, request, { ...on, signal: AbortSignal.any([on.signal, mine.stop.signal]) });
+      slot.calls.delete(mine);
+      if (slot.calls.size === 0) scheduleIdle(slot);
+      if (slot.told) return result;
+      slot.told = true;
+      return { ...result, content: `${result.content}\n${unsandboxed}` };
+    },
+    warm(session) {
+      const slot = slotOf(session);
+      childOf(slot).then(
+        () => slot.calls.size === 0 && scheduleIdle(slot),
+        () => {}, // the first call tells why
+      );
+    },
+    async end(session, agent) {
+      const slot = slots.get(session);
+      for (const call of slot?.calls ?? []) if (agent === undefined || call.agent === agent) call.stop.abort();
+      if (agent !== undefined) {
+        const child = await slot?.child?.catch(() => undefined);
+        await child?.client.rdwr("ctl", `end ${agent}`).catch(() => {});
+      } else if (slot) {
+        slots.delete(session);
+        await closeChild(slot);
+      }
+      options.tmp.remove(session, agent);
+    },
+    sandbox: () =>
+      "provider=off\nreason=no sandbox provider is part of this version\nenforced=nothing: tools run with your rights\n",
+    async close() {
+      await Promise.all([...slots.values()].map(closeChild));
+      slots.clear();
+    },
+  };
+}
+
+/** Processes that ended calls have left. */
+async function left(child: Child): Promise<number> {
+  const host = await child.client.read("host").catch(() => Buffer.from(""));
+  return Number(/^left=(\d+)$/m.exec(host.toString("utf8"))?.[1] ?? 0);
+}

@@ -1,0 +1,63 @@
+/** Folders for temporary files: one per session, one per agent below it, 0700, gone with them. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { startTime } from "./sweep.ts";
+
+export interface TmpDirs {
+  /** Makes both where they are missing. */
+  of(session: string, agent: string): { session: string; agent: string };
+  remove(session: string, agent?: string): void;
+  /** Removes what daemons left that run no more. */
+  wipeDead(): void;
+}
+
+const ownerFile = ".owner";
+
+/** OLLIE_TMP_PATH, else tmp/ in OLLIE_DATA_PATH, else in ~/.local/share/ollie. */
+export function tmpBase(env: NodeJS.ProcessEnv): string {
+  const data = env.OLLIE_DATA_PATH || join(env.HOME || homedir(), ".local", "share", "ollie");
+  return env.OLLIE_TMP_PATH || join(data, "tmp");
+}
+
+/** Socket paths hold 108 bytes at most, and programs put sockets into TMPDIR: twelve digits of a UUID are enough. */
+const short = (id: string): string => id.replace(/[^0-9A-Za-z]/g, "").slice(0, 12);
+
+export function tmpDirs(base: string): TmpDirs {
+  const owner = `${process.pid} ${startTime(process.pid)}\n`;
+  const sessionDir = (session: string) => join(base, short(session));
+  const remove = (dir: string) => rmSync(dir, { recursive: true, force: true });
+  return {
+    of(session, agent) {
+      const mine = sessionDir(session);
+      const agentDir = join(mine, short(agent));
+      if (mkdirSync(mine, { recursive: true, mode: 0o700 }) !== undefined) writeFileSync(join(mine, ownerFile), owner);
+      mkdirSync(agentDir, { recursive: true, mode: 0o700 });
+      return { session: mine, agent: agentDir };
+    },
+    remove(session, agent) {
+      remove(agent === undefined ? sessionDir(session) : join(sessionDir(session), short(agent)));
+    },
+    wipeDead() {
+      for (const name of entries(base)) if (isDead(join(base, name, ownerFile))) remove(join(base, name));
+    },
+  };
+}
+
+function entries(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}
+
+/** Only folders that say whose they are, and whose daemon is gone: a pid alone may have been given anew. */
+function isDead(file: string): boolean {
+  try {
+    const [pid, started] = readFileSync(file, "utf8").trim().split(" ");
+    return startTime(Number(pid)) !== started;
+  } catch {
+    return false;
+  }
+}

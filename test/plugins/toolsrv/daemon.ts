@@ -1,0 +1,28 @@
+/** A daemon in small, for tests that kill one: runs one call in a toolsrv and prints what it writes. */
+import { randomUUID } from "node:crypto";
+import { toolDirs } from "#plugins/tools";
+import { supervisor } from "../../../plugins/toolsrv/supervise.ts";
+import { tmpDirs } from "../../../plugins/toolsrv/tmp.ts";
+
+const [entry = "", base = "", command = ""] = process.argv.slice(2);
+const runner = supervisor({
+  entry,
+  toolDirs: () => toolDirs({}),
+  tmp: tmpDirs(base),
+  idle: 600_000,
+  startLimit: 20_000,
+});
+const request = {
+  session: randomUUID(),
+  agent: randomUUID(),
+  sessionName: "s",
+  agentName: "a",
+  callId: "c",
+  tool: "shell",
+  args: { command },
+  cwd: "/",
+  env: {},
+  timeout: 0,
+};
+const onOutput = (text: string) => process.stdout.write(text);
+await runner.call(request, { signal: new AbortController().signal, onOutput });
