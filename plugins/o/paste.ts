@@ -55,7 +55,8 @@ export function pasteFilter(): (keys: string) => string {
       const at = text.indexOf(mark);
       const part = at < 0 ? text : text.slice(0, at);
       if (at < 0) {
-        held = begunMark(part, mark);
+        held = begunMark(part, mark, pasting ? 1 : 2);
+        if (pasting && held === "" && part.endsWith("\r")) held = "\r";
         const free = part.slice(0, part.length - held.length);
         return out + (pasting ? onOneLine(free) : free);
       }
@@ -66,9 +67,11 @@ export function pasteFilter(): (keys: string) => string {
   };
 }
 
-// A lone escape is not held: it may be the Escape key, after which nothing comes.
-function begunMark(text: string, mark: string): string {
-  for (let size = mark.length - 1; size > 1; size--) if (text.endsWith(mark.slice(0, size))) return mark.slice(0, size);
+// Outside of a paste a lone escape is not held: it may be the Escape key, after which nothing comes.
+function begunMark(text: string, mark: string, least: number): string {
+  for (let size = mark.length - 1; size >= least; size--) {
+    if (text.endsWith(mark.slice(0, size))) return mark.slice(0, size);
+  }
   return "";
 }
 

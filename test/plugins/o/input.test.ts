@@ -14,10 +14,9 @@ describe("a paste", () => {
     expect(newlines(line)).toBe("aone\ntwo    x\nthreeb\r");
   });
 
-  it("is the same wherever it is cut, but behind an escape, which may be the Escape key", () => {
+  it("is the same wherever it is cut, but behind the first escape, which may be the Escape key", () => {
     const whole = pasteFilter()(keys);
-    const cuts = [...keys].map((_, at) => at).filter((at) => keys[at - 1] !== "\x1b");
-    expect(cuts.length).toBe(keys.length - 2);
+    const cuts = [...keys].map((_, at) => at).filter((at) => at !== 2);
     for (const at of cuts) {
       const filter = pasteFilter();
       expect(filter(keys.slice(0, at)) + filter(keys.slice(at))).toBe(whole);
