@@ -23,6 +23,7 @@ import {
   type Qid,
   QTDIR,
   type Stat,
+  type Tmsg,
 } from "./codec.ts";
 import { type CallOptions, changeStat, type File, openFile, statOf } from "./file.ts";
 import { RemoteError, rpcOver } from "./rpc.ts";
@@ -106,8 +107,8 @@ export function clientOver(duplex: Duplex, options: ClientOptions = {}): Promise
 async function attach(duplex: Duplex, name: string, options: ClientOptions): Promise<Client> {
   const rpc = rpcOver(duplex, options.msize ?? MSIZE, name);
   try {
-    const offer = { type: "Tversion", tag: 0, msize: rpc.msize, version: VERSION } as const;
-    const agreed = await rpc.request({ ...offer }, "Rversion", ({ msize, version }) => ({ msize, version }));
+    const offer: Tmsg = { type: "Tversion", tag: 0, msize: rpc.msize, version: VERSION };
+    const agreed = await rpc.request(offer, "Rversion", ({ msize, version }) => ({ msize, version }));
     if (agreed.version !== VERSION) throw new Error(`${name}: the server does not speak ${VERSION}`);
     if (agreed.msize > rpc.msize || agreed.msize <= IOHDRSZ)
       throw new Error(`${name}: msize ${agreed.msize} is not usable`);
@@ -143,28 +144,29 @@ function clientOf(rpc: ReturnType<typeof rpcOver>, duplex: Duplex): Client {
   const drop = (fid: number): Promise<void> => clunk(fid).catch(() => {});
 
   /**
-   * A new fid at `path`. Of a walk that ends early the server tells no reason, so the part that is there is walked again, and the
-   * name behind it alone: that gives the Rerror.
+   * A new fid at `path`. Of a walk that ends early the server tells no reason and binds nothing: the part that is there is then
+   * walked alone, and the name behind it next, which gives the Rerror.
    */
   const walkTo = async (path: string, options?: CallOptions): Promise<{ fid: number; qid: Qid | undefined }> => {
     let rest = path.split("/").filter((name) => name !== "" && name !== ".");
     const newfid = freeFids.pop() ?? nextFid++;
     let fid = ROOT;
     let qid: Qid | undefined;
+    let most = MAXWELEM;
     try {
       do {
-        let wname = rest.slice(0, MAXWELEM);
-        const msg = (): Parameters<typeof rpc.request>[0] => ({ type: "Twalk", tag: 0, fid, newfid, wname });
-        let qids = await rpc.request(msg(), "Rwalk", (reply) => reply.wqid, options?.signal);
+        const wname = rest.slice(0, most);
+        const msg: Tmsg = { type: "Twalk", tag: 0, fid, newfid, wname };
+        const qids = await rpc.request(msg, "Rwalk", (reply) => reply.wqid, options?.signal);
         if (qids.length < wname.length) {
           if (qids.length === 0) throw new RemoteError("file not found");
-          wname = wname.slice(0, qids.length);
-          qids = await rpc.request(msg(), "Rwalk", (reply) => reply.wqid, options?.signal);
-          if (qids.length < wname.length) throw new RemoteError("file not found");
+          most = qids.length;
+        } else {
+          fid = newfid;
+          qid = qids.at(-1);
+          rest = rest.slice(wname.length);
+          most = MAXWELEM;
         }
-        fid = newfid;
-        qid = qids.at(-1);
-        rest = rest.slice(wname.length);
       } while (rest.length > 0);
     } catch (error) {
       if (fid === newfid) await drop(newfid);
