@@ -1,5 +1,6 @@
 /** Mode bits and `deny`. The bits of every class that the caller belongs to count together. */
 import { NineError, Rerror } from "../errors.ts";
+import { readable, writable } from "./build.ts";
 import { contextFor, lazyAbort } from "./call.ts";
 import { gidOf, uidOf, type Vnode } from "./node.ts";
 import type { Principal } from "./principal.ts";
@@ -22,6 +23,9 @@ export function allowed(v: Vnode, principal: Principal, bits: number): boolean {
 /** Throws NineError unless `principal` may open `v` so. */
 export function checkOpen(v: Vnode, principal: Principal, read: boolean, write: boolean): void {
   if (!allowed(v, principal, (read ? readBit : 0) | (write ? writeBit : 0))) throw new NineError(Rerror.perm);
+  // Modes do not bind the user, but what no handler does nobody can.
+  if (v.spec.kind === "file" && ((read && !readable(v.spec.spec)) || (write && !writable(v.spec.spec))))
+    throw new NineError(Rerror.perm);
   const deny = v.spec.kind === "file" ? v.spec.spec.deny : undefined;
   if (!deny || principal.kind === "user") return;
   const c = contextFor(v, {}, principal, lazyAbort());

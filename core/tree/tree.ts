@@ -1,6 +1,5 @@
 /** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
 import { NineError, OllieError, Rerror } from "../errors.ts";
-import { writable } from "./build.ts";
 import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
 import { type Fragment, merge } from "./merge.ts";
 import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
@@ -159,7 +158,7 @@ export function createTree(options: TreeOptions): Tree {
       } catch {
         return false;
       }
-      return v.spec.kind === "file" && writable(v.spec.spec);
+      return v.spec.kind === "file";
     },
     rename(v, name, principal, answer) {
       const each = v.each;
