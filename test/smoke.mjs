@@ -1,0 +1,46 @@
+// npm run smoke: what a stranger gets. The packed tarball is installed in an empty folder with an empty home; its daemon
+// starts there and answers one prompt by 9P.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureBuilt, Failure, note, root, run } from "../data/scripts/setup.mjs";
+
+await run(() => {
+  ensureBuilt();
+  const dir = mkdtempSync(join(tmpdir(), "ollie-s-"));
+  const [home, work, ns] = ["home", "work", "ns"].map((name) => join(dir, name));
+  for (const path of [home, work, ns]) mkdirSync(path, { mode: 0o700 });
+  const env = {
+    PATH: `${join(work, "node_modules/.bin")}:${process.env.PATH}`,
+    HOME: home,
+    TMPDIR: dir,
+    NAMESPACE: ns,
+    OLLIE_BACKEND: "script",
+  };
+  const sh = (command, cwd = work, input = "") => {
+    note(command);
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd, env, input, encoding: "utf8" });
+    if (status !== 0) throw new Failure(`${command}: exit status ${status}\n${stdout}${stderr}`);
+    return stdout;
+  };
+  try {
+    sh(`npm pack --silent --pack-destination ${dir}`, root);
+    const tarball = readdirSync(dir).find((name) => name.endsWith(".tgz"));
+    sh(`npm install --silent --no-audit --no-fund --prefix . ${join(dir, tarball)}`);
+    sh("olliesrv start");
+    try {
+      sh(`ollie-9p rdwr session/new`, work, `name=smoke\ncwd=${work}\n`);
+      const agent = `session/smoke/agent/${sh("ollie-9p read session/idx").split("\t")[5]}`;
+      sh(`ollie-9p write ${agent}/prompt`, work, "run: echo smoke $((6 * 7))");
+      sh(`printf thinking | ollie-9p rdwr ${agent}/statewait`);
+      const log = sh(`ollie-9p read ${agent}/log`);
+      if (!/^smoke 42$/m.test(log)) throw new Failure(`the tool's output is not in the log:\n${log}`);
+    } finally {
+      sh("olliesrv stop");
+    }
+    note("the tarball installs, its daemon starts, a tool ran, an answer came");
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
