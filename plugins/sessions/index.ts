@@ -16,6 +16,8 @@ export default definePlugin({
   doc: "Sessions: made, listed, renamed, killed, and kept over restarts.",
   provides: [Sessions, PerSession],
   wants: [Events, ToolRunner],
+  // a second daemon on the same folder must not start
+  required: true,
   config: options,
   async setup(api) {
     const events = api.tryUse(Events);

@@ -3,7 +3,7 @@ import { NineError } from "#core";
 
 /**
  * Parses `key=value` tokens. With several lines each line is one pair and values may hold spaces; a single line may hold
- * several pairs, split at white space that is followed by a known `key=`. Empty values count as unset.
+ * several pairs, split at white space that is followed by a word and `=`. Empty values count as unset.
  * A key that ends in a dot in `keys` (`env.`) allows any name behind it. Throws NineError.
  */
 export function parseKeys(input: string, keys: readonly string[], what: string): Map<string, string> {
@@ -24,6 +24,6 @@ export function parseKeys(input: string, keys: readonly string[], what: string):
   const lines = input.split("\n").map((line) => line.trim());
   const full = lines.filter((line) => line !== "");
   if (full.length > 1) full.forEach(put);
-  else for (const pair of (full[0] ?? "").split(/\s+(?=[A-Za-z_][\w.]*=)/)) if (pair !== "") put(pair);
+  else for (const pair of (full[0] ?? "").split(/\s+(?=[A-Za-z_][\w.-]*=)/)) if (pair !== "") put(pair);
   return values;
 }

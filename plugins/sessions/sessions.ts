@@ -44,6 +44,8 @@ interface Entry {
   sections: Record<string, unknown>;
   /** Journal lines behind the snapshot, for parts that are still to come. */
   lines: readonly unknown[];
+  /** No part has taken the lines in: no snapshot holds them. */
+  unread: boolean;
   /** The disk refused the last write, and that was told. */
   failing: boolean;
   ending?: Promise<void>;
@@ -73,7 +75,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
 
   const add = (session: Session, stored: boolean, unknown: Record<string, unknown> = {}): Entry => {
     const store = folder.store(session.id);
-    const entry: Entry = { session, store, stored, unknown, sections: {}, lines: [], failing: false };
+    const entry: Entry = { session, store, stored, unknown, sections: {}, lines: [], unread: false, failing: false };
     entries.set(session.id, entry);
     return entry;
   };
@@ -114,14 +116,14 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
   const load = async (entry: Entry): Promise<void> => {
     if (!entry.stored) return;
     const { sections, lines, torn } = await entry.store.load();
-    Object.assign(entry, { stored: false, sections, lines });
+    Object.assign(entry, { stored: false, sections, lines, unread: lines.length > 0 });
     if (torn > 0) report(entry.session, `the last line of its journal was cut short and is dropped (${torn} bytes)`);
   };
 
   const save = async (entry: Entry): Promise<string> => {
     await load(entry);
-    const path = await entry.store.save((seq) => text(entry, seq));
-    if (parts.length > 0) entry.lines = [];
+    const path = await entry.store.save((seq) => text(entry, seq), entry.unread ? "keep" : undefined);
+    if (!entry.unread) entry.lines = [];
     return path;
   };
 
@@ -144,6 +146,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       const { [part.name]: section, ...others } = entry.sections;
       await part.restore(entry.session, section, entry.lines);
       entry.sections = others;
+      entry.unread = false;
     } catch (error) {
       await giveUp(entry, error);
     }

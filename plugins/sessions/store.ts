@@ -23,8 +23,11 @@ export interface SessionStore {
   load(): Promise<Loaded>;
   /** On disk when this resolves. Rejects with a NineError. */
   journal(value: unknown): Promise<void>;
-  /** Writes what `make` gives; `seq` has to stand in it. Calls that wait share one write. Gives the path. */
-  save(make: (seq: number) => string): Promise<string>;
+  /**
+   * Writes what `make` gives; `seq` has to stand in it. Calls that wait share one write. Gives the path. With
+   * `journal: "keep"` the lines that were loaded stay, behind the new snapshot.
+   */
+  save(make: (seq: number) => string, journal?: "keep"): Promise<string>;
   /** A file of the session, made 0600 where it is missing. */
   file(suffix: string): string;
   /** Deletes all its files. */
@@ -44,6 +47,8 @@ export function sessionStore(dir: string, id: string): SessionStore {
   const path = join(dir, `${id}.json`);
   const log = journalFile(join(dir, `${id}.journal.jsonl`));
   let seq = 0;
+  /** What the snapshot on disk reaches. */
+  let base = 0;
   let waiting: Waiting[] = [];
   let saving: Promise<string> | undefined;
   let removed = false;
@@ -80,8 +85,9 @@ export function sessionStore(dir: string, id: string): SessionStore {
       enqueue(async () => {
         const snapshot = decode(await readFile(path, "utf8"));
         const { lines, torn } = await log.load();
-        seq = Math.max(snapshot.seq, lines.at(-1)?.n ?? 0);
-        const behind = lines.filter(({ n }) => n > snapshot.seq).map(({ v }) => v);
+        base = snapshot.seq;
+        seq = Math.max(base, lines.at(-1)?.n ?? 0);
+        const behind = lines.filter(({ n }) => n > base).map(({ v }) => v);
         return { sections: snapshot.sections, lines: behind, torn };
       }),
     journal(value) {
@@ -91,17 +97,19 @@ export function sessionStore(dir: string, id: string): SessionStore {
         if (waiting.push({ json, done, fail }) === 1) void enqueue(drain);
       });
     },
-    save(make) {
+    save(make, journal) {
       saving ??= enqueue(async () => {
         saving = undefined;
         if (removed) return path;
         try {
-          await replaceFile(path, make(number()));
+          const reached = journal === "keep" ? base : number();
+          await replaceFile(path, make(reached));
+          base = reached;
         } catch (error) {
           throw diskError("not saved", path, error);
         }
         // all lines in the journal have numbers that the snapshot reaches; a failure here costs only space
-        await log.cut().catch(() => {});
+        if (journal !== "keep") await log.cut().catch(() => {});
         return path;
       });
       return saving;

@@ -1,0 +1,101 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { decode, decodeHead, encode, type Snapshot } from "../../../plugins/sessions/snapshot.ts";
+import { sessionStore } from "../../../plugins/sessions/store.ts";
+import { tempDir } from "./kit.ts";
+
+const id = "11111111-1111-4111-8111-111111111111";
+const snapshot = (seq: number, sections: Record<string, unknown> = {}): Snapshot => ({
+  seq,
+  id,
+  name: "s",
+  created: 1,
+  env: {},
+  rows: [],
+  unknown: {},
+  sections,
+});
+
+test("lines keep the order of the calls, and those that wait share a write", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  await Promise.all(Array.from({ length: 100 }, (_, n) => store.journal(n)));
+  await store.close();
+  const lines = readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")
+    .trimEnd()
+    .split("\n");
+  expect(lines.map((line) => JSON.parse(line).v)).toEqual(Array.from({ length: 100 }, (_, n) => n));
+});
+
+test("a line is what its value was at the call", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  const value = { text: "then" };
+  const done = store.journal(value);
+  value.text = "now";
+  await done;
+  await store.close();
+  expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).toBe('{"n":1,"v":{"text":"then"}}\n');
+});
+
+test("a snapshot counts the lines that wait as its own, later ones not", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  const waiting = store.journal("in the snapshot");
+  const saved = store.save((seq) => encode(snapshot(seq)));
+  await Promise.all([waiting, saved]);
+  await store.journal("behind it");
+  await store.close();
+  const loaded = await sessionStore(dir, id).load();
+  expect(loaded.lines).toEqual(["behind it"]);
+});
+
+test("saves that wait share one write, of the last state", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  let made = 0;
+  let state = 1;
+  const save = () => store.save((seq) => encode(snapshot(seq, { made: ++made, state })));
+  const all = [save(), save(), save()];
+  state = 2;
+  await Promise.all(all);
+  await store.close();
+  expect((await sessionStore(dir, id).load()).sections).toEqual({ made: 1, state: 2 });
+});
+
+test("any cut of a journal gives a beginning of its lines, and takes new ones", async () => {
+  const dir = tempDir();
+  const path = join(dir, `${id}.journal.jsonl`);
+  writeFileSync(join(dir, `${id}.json`), encode(snapshot(0)));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.json(), { maxLength: 6 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      async (values, part) => {
+        const parsed = values.map((json) => JSON.parse(json));
+        const whole = Buffer.from(parsed.map((v, n) => `${JSON.stringify({ n: n + 1, v })}\n`).join(""));
+        writeFileSync(path, whole.subarray(0, Math.floor(whole.length * part)));
+        const store = sessionStore(dir, id);
+        const { lines } = await store.load();
+        expect(lines).toEqual(parsed.slice(0, lines.length));
+        await store.journal("new");
+        await store.close();
+        expect((await sessionStore(dir, id).load()).lines).toEqual([...lines, "new"]);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("a snapshot is one JSON object whose first line is its header", () => {
+  const full = { ...snapshot(7, { agents: [{ text: "a\nb" }], other: null }), unknown: { color: "red" } };
+  const text = encode(full);
+  const { sections: _, ...head } = full;
+  expect(JSON.parse(text)).toMatchObject({ version: 1, seq: 7, agents: [{ text: "a\nb" }] });
+  expect(decode(text)).toEqual(full);
+  expect(decodeHead(text.split("\n")[0] ?? "")).toEqual(head);
+  expect(decodeHead(encode(snapshot(1)).split("\n")[0] ?? "")?.seq).toBe(1);
+  expect(decodeHead("{")).toBeUndefined();
+});

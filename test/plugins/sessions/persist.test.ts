@@ -1,0 +1,266 @@
+/** What is on disk after all kinds of ends, and what a start makes of it. */
+import { spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Session } from "#plugins/sessions";
+import { type Rig, start, tempDir } from "./kit.ts";
+
+const must = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error("it is not there");
+  return value;
+};
+const files = (dir: string) => readdirSync(dir).filter((name) => !name.startsWith("lock."));
+const notesOf = (rig: Rig, session: Session) => rig.part.notes.get(session.id);
+
+/** A session with a saved note and two journaled ones, as a kill -9 leaves it: the files are copied before the close. */
+async function crashed(): Promise<{ dir: string; id: string }> {
+  const from = tempDir();
+  const dir = tempDir();
+  const rig = await start(from);
+  const session = rig.sessions.create({ name: "work", env: { A: "1" } });
+  await rig.part.add(session, "saved");
+  await rig.sessions.save(session);
+  await Promise.all([rig.part.add(session, "one"), rig.part.add(session, "two")]);
+  for (const name of files(from)) writeFileSync(join(dir, name), readFileSync(join(from, name)));
+  await rig.kernel.close();
+  return { dir, id: session.id };
+}
+
+test("sessions, their variables and their parts come back after a restart", async () => {
+  const dir = tempDir();
+  const first = await start(dir);
+  await first.fs.rdwr("/session/new", "name=work env.A=1");
+  const { id, created } = must(first.sessions.get("work"));
+  await first.part.add(must(first.sessions.get("work")), "note");
+  await first.fs.rename("/session/work", "renamed");
+  await first.kernel.close();
+  expect(first.part.said).toEqual(["shutdown renamed"]);
+
+  const second = await start(dir);
+  const session = must(second.sessions.get("renamed"));
+  expect(session).toMatchObject({ id, created, dead: false });
+  expect([...session.env]).toEqual([["A", "1"]]);
+  expect(notesOf(second, session)).toEqual(["note"]);
+  expect(second.log).toEqual([]);
+});
+
+test("a killed session is gone from the disk, files of its parts too", async () => {
+  const dir = tempDir();
+  const { sessions, fs } = await start(dir);
+  const session = sessions.create({ name: "s" });
+  writeFileSync(sessions.file(session, "a.chat"), "text");
+  await sessions.journal(session, 1);
+  await fs.remove("/session/s");
+  expect(files(dir)).toEqual([]);
+});
+
+test("after a crash the journal is read behind the snapshot, each line once", async () => {
+  const { dir, id } = await crashed();
+  const rig = await start(dir);
+  const session = must(rig.sessions.get(id));
+  expect(notesOf(rig, session)).toEqual(["saved", "one", "two"]);
+  expect(session.name).toBe("work");
+  await rig.part.add(session, "three");
+  await rig.kernel.close();
+  const again = await start(dir);
+  expect(notesOf(again, session)).toEqual(["saved", "one", "two", "three"]);
+});
+
+test("a crash between snapshot and journal applies no line twice", async () => {
+  const { dir, id } = await crashed();
+  const journal = readFileSync(join(dir, `${id}.journal.jsonl`));
+  const rig = await start(dir);
+  await rig.sessions.save(must(rig.sessions.get(id)));
+  await rig.kernel.close();
+  writeFileSync(join(dir, `${id}.journal.jsonl`), journal);
+  const again = await start(dir);
+  expect(notesOf(again, must(again.sessions.get(id)))).toEqual(["saved", "one", "two"]);
+});
+
+test("H-034: a torn last journal line is dropped and said, and the next line goes in its place", async () => {
+  const { dir, id } = await crashed();
+  appendFileSync(join(dir, `${id}.journal.jsonl`), '{"n":9,"v":{"note":"neve');
+  const rig = await start(dir);
+  const session = must(rig.sessions.get(id));
+  expect(notesOf(rig, session)).toEqual(["saved", "one", "two"]);
+  expect(rig.log.join("\n")).toMatch(
+    /session work: the last line of its journal was cut short and is dropped \(24 bytes\)/,
+  );
+  await rig.part.add(session, "three");
+  expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).not.toContain("neve");
+});
+
+test("H-034: a snapshot that was cut short is kept aside and listed as damaged, the others load", async () => {
+  const { dir, id } = await crashed();
+  const rig = await start(dir);
+  rig.sessions.create({ name: "other" });
+  await rig.kernel.close();
+  const path = join(dir, `${id}.json`);
+  const before = readFileSync(path);
+  truncateSync(path, before.length - 10);
+
+  const again = await start(dir);
+  expect(again.sessions.list().map(({ name }) => name)).toEqual(["other"]);
+  expect(await again.fs.read("/session/idx")).toContain(`work\tdamaged\t\t\t\t\t${id}\t\n`);
+  const aside = must(files(dir).find((name) => name.startsWith(`${id}.json.damaged-`)));
+  expect(readFileSync(join(dir, aside))).toEqual(before.subarray(0, -10));
+  expect(again.log.join("\n")).toContain(`kept as ${join(dir, aside)}`);
+  expect(existsSync(path)).toBe(false);
+});
+
+test("H-034: a broken line in the middle of a journal is damage, not a shorter history", async () => {
+  const { dir, id } = await crashed();
+  const path = join(dir, `${id}.journal.jsonl`);
+  writeFileSync(path, readFileSync(path, "utf8").replace('"one"', '"one'));
+  const rig = await start(dir);
+  expect(rig.sessions.list()).toEqual([]);
+  expect(files(dir).map((name) => name.replace(/damaged-.*/, "damaged"))).toEqual([
+    `${id}.journal.jsonl.damaged`,
+    `${id}.json.damaged`,
+  ]);
+});
+
+test("H-040: missing keys get defaults, unknown ones survive, foreign files are passed over and said", async () => {
+  const { dir, id } = await crashed();
+  const path = join(dir, `${id}.json`);
+  const saved = JSON.parse(readFileSync(path, "utf8"));
+  saved.session = { id, color: "red" };
+  saved.future = { deep: [1] };
+  delete saved.rows;
+  writeFileSync(path, JSON.stringify(saved, null, 2));
+  writeFileSync(join(dir, "notes.json"), '{"hello":1}');
+  writeFileSync(join(dir, "empty.json"), "");
+  mkdirSync(join(dir, "folder"));
+  const newer = "11111111-1111-4111-8111-111111111111";
+  writeFileSync(join(dir, `${newer}.json`), `{"version":99,"session":{"id":"${newer}"}}`);
+
+  const rig = await start(dir);
+  const [session] = rig.sessions.list();
+  expect(session).toMatchObject({ id, name: id.slice(0, 8) });
+  expect(notesOf(rig, must(session))).toEqual(["saved", "one", "two"]);
+  for (const name of ["notes.json", "empty.json", "folder", `${newer}.json`])
+    expect(rig.log.join("\n")).toContain(`file ${name} is passed over`);
+  await rig.kernel.close();
+  expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ future: { deep: [1] }, session: { color: "red" } });
+  expect(files(dir)).toEqual(expect.arrayContaining(["notes.json", "empty.json", "folder", `${newer}.json`]));
+});
+
+test("the older form with one agent is taken over, and kept", async () => {
+  const dir = tempDir();
+  const old = {
+    id: "1700000000-abc123",
+    agent: "coding",
+    messages: [
+      { role: "user", content: "list" },
+      { role: "assistant", content: "", tool_calls: [{ id: "c1", name: "shell", arguments: { command: "ls" } }] },
+      { role: "tool", content: "a b", tool_call_id: "c1" },
+    ],
+  };
+  writeFileSync(join(dir, "1700000000-abc123.json"), JSON.stringify(old));
+  const rig = await start(dir, { part: false });
+  const session = must(rig.sessions.get("1700000000-abc123"));
+  await rig.kernel.close();
+  const saved = JSON.parse(readFileSync(join(dir, `${session.id}.json`), "utf8"));
+  expect(saved.agents).toMatchObject([
+    {
+      agent: "coding",
+      messages: [
+        { role: "user", content: "list" },
+        { role: "assistant", content: "", toolCalls: [{ id: "c1", name: "shell", args: { command: "ls" } }] },
+        { role: "tool", toolCallId: "c1", name: "shell", content: "a b" },
+      ],
+    },
+  ]);
+  expect(files(dir).sort()).toEqual(["1700000000-abc123.json.imported", `${session.id}.json`].sort());
+  expect((await start(dir)).sessions.list()).toHaveLength(1);
+});
+
+test("what a part that is not there has saved survives", async () => {
+  const { dir, id } = await crashed();
+  const without = await start(dir, { part: false });
+  await without.fs.rename("/session/work", "other");
+  await without.kernel.close();
+  const rig = await start(dir);
+  expect(notesOf(rig, must(rig.sessions.get("other")))).toEqual(["saved", "one", "two"]);
+  expect(rig.sessions.get("other")?.id).toBe(id);
+});
+
+test("H-095: folder 0700 and files 0600, whatever the umask and whatever they were", async () => {
+  const mask = process.umask(0);
+  onTestFinished(() => void process.umask(mask));
+  const dir = join(tempDir(), "data", "sessions");
+  mkdirSync(dir, { recursive: true, mode: 0o755 });
+  const { sessions } = await start(dir);
+  const session = sessions.create({ name: "s" });
+  await sessions.save(session);
+  await sessions.journal(session, 1);
+  sessions.file(session, "a.chat");
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+  expect(mode(dir)).toBe("700");
+  expect(mode(join(dir, ".."))).toBe("700");
+  const names = readdirSync(dir);
+  expect(names).toHaveLength(4);
+  for (const name of names) expect(mode(join(dir, name)), name).toBe("600");
+});
+
+/** A small file system of its own; undefined where this user may not mount one. */
+function smallDisk(): string | undefined {
+  const at = tempDir();
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", at]).status !== 0) return undefined;
+  onTestFinished(() => void spawnSync("umount", ["-l", at]));
+  return at;
+}
+
+test("H-035: a full disk loses nothing, is told once with its name, and the next save works", async ({ skip }) => {
+  const disk = smallDisk();
+  if (disk === undefined) return skip("no right to mount a tmpfs: the full disk is not tested");
+  const dir = join(disk, "sessions");
+  const rig = await start(dir);
+  const session = rig.sessions.create({ name: "s" });
+  await rig.part.add(session, "first");
+  await rig.sessions.save(session);
+  await rig.part.add(session, "second");
+  const before = readFileSync(join(dir, `${session.id}.json`), "utf8");
+  const events: string[] = [];
+  const reader = rig.fs.stream("/eventwait")[Symbol.asyncIterator]();
+  const event = reader.next();
+  const fill = join(disk, "fill");
+  spawnSync("dd", ["if=/dev/zero", `of=${fill}`, "bs=4096"]);
+
+  const big = "x".repeat(20_000);
+  await expect(rig.part.add(session, big)).rejects.toThrow(`journal not written: no space left on ${disk}`);
+  await expect(rig.part.add(session, big)).rejects.toThrow(/no space left/);
+  await expect(rig.sessions.save(session)).rejects.toThrow(`not saved: no space left on ${disk}`);
+  events.push((await event).value ?? "");
+  expect(events.join("")).toBe(`E session/s journal not written: no space left on ${disk}\n`);
+  expect(rig.log.filter((line) => line.includes("no space"))).toHaveLength(1);
+  expect(readFileSync(join(dir, `${session.id}.json`), "utf8")).toBe(before);
+  expect(files(dir).filter((name) => name.includes("tmp"))).toEqual([]);
+
+  spawnSync("rm", [fill]);
+  await rig.part.add(session, "third");
+  expect(
+    readFileSync(join(dir, `${session.id}.journal.jsonl`), "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((l) => JSON.parse(l).v.note),
+  ).toEqual(["second", "third"]);
+  await rig.sessions.save(session);
+  expect(JSON.parse(readFileSync(join(dir, `${session.id}.json`), "utf8")).agents.notes).toEqual([
+    "first",
+    "second",
+    big,
+    big,
+    "third",
+  ]);
+});
