@@ -265,7 +265,7 @@ function clientOf(rpc: ReturnType<typeof rpcOver>, duplex: Duplex): Client {
     remove: async (path) => give("Tremove", (await walkTo(path)).fid),
     async walk(path) {
       const { fid, qid } = await walkTo(path);
-      if (qid) await clunk(fid);
+      await clunk(fid);
       return qid ?? (await client.stat(path)).qid;
     },
     async close() {

@@ -102,10 +102,11 @@ export function rpcOver(duplex: Duplex, msize: number, name: string): Rpc {
   };
 
   const answer = (reply: Rmsg, entry: Pending): void => {
+    const refused = reply.type === "Rerror";
+    if (!refused && reply.type !== entry.want) throw new ProtocolError(`${reply.type} came in place of ${entry.want}`);
     entry.stopListening?.();
     if (!entry.flushing) release(reply.tag);
-    if (reply.type === "Rerror") return entry.reject(new RemoteError(reply.ename));
-    if (reply.type !== entry.want) throw new ProtocolError(`${reply.type} came in place of ${entry.want}`);
+    if (refused) return entry.reject(new RemoteError(reply.ename));
     try {
       entry.resolve(entry.take(reply));
     } catch (error) {
