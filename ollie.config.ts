@@ -1,5 +1,6 @@
 /** What olliesrv runs with where the user has no ollie.config.ts of their own. Swapping a part is swapping its line. */
 import { defineConfig } from "ollie";
+import agentConfig from "ollie/plugins/agent-config";
 import backendOpenai from "ollie/plugins/backend-openai";
 import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
@@ -10,5 +11,15 @@ import tools from "ollie/plugins/tools";
 import toolsrv from "ollie/plugins/toolsrv";
 
 export default defineConfig({
-  plugins: [events(), sessions(), backends(), backendScript(), backendOpenai(), tools(), scheduler(), toolsrv()],
+  plugins: [
+    events(),
+    sessions(),
+    agentConfig(),
+    backends(),
+    backendScript(),
+    backendOpenai(),
+    tools(),
+    scheduler(),
+    toolsrv(),
+  ],
 });

@@ -29,7 +29,7 @@ export function unseenSettings(place: Place, ranBefore: boolean, env: NodeJS.Pro
 /** Whether the session's tools run without a sandbox. */
 export async function isUnsandboxed(client: Client, session: string): Promise<boolean> {
   const text = (await client.read(`session/${session}/sandbox`)).toString();
-  return /^(off\b|.*\b(?:sandbox|state|provider)=off\b)/m.test(text);
+  return /^provider=off$/m.test(text);
 }
 
 export const unsandboxedLine = "tools run without a sandbox: what the model runs, runs with your rights";
