@@ -25,6 +25,8 @@ export interface FakeRequest {
   body: any;
   /** The body as text, for comparing prefixes. */
   raw: string;
+  /** The client's port: equal where a connection was used again. */
+  port: number | undefined;
   /** Resolves when the exchange is over: true where the client left before the reply was. */
   closed: Promise<boolean>;
 }
@@ -109,6 +111,7 @@ export async function openaiFake(options: FakeOptions = {}): Promise<OpenAIFake>
       headers: req.headers,
       body: parse(raw),
       raw,
+      port: req.socket.remotePort,
       closed,
     };
     const parts = answer(request);
