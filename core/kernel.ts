@@ -1,7 +1,7 @@
 /** createKernel: config -> order -> setup -> build -> serve -> close. No global state, no signal handlers. */
 import { userInfo } from "node:os";
 import type { Duplex } from "node:stream";
-import { attribution } from "./attribution.ts";
+import { attribution, blame } from "./attribution.ts";
 import { messageOf, OllieError } from "./errors.ts";
 import { kernelFs } from "./fs.ts";
 import { type CallResult, type Hook, type HookKind, hooks } from "./hooks.ts";
@@ -292,10 +292,18 @@ export function createKernel(options: KernelOptions): Kernel {
       stops.push(fn);
     },
     late(error) {
-      const name = current();
-      const row = rows.find((one) => one.name === name && one.state === "running");
+      const running = rows.filter((row) => row.state === "running");
+      // Two plugins of one folder can not be told apart by it.
+      const folders = new Map<string, string>();
+      for (const { name, use } of running) if (use.folder) folders.set(use.folder, folders.has(use.folder) ? "" : name);
+      const { plugin, unsure } = blame(error, current(), folders);
+      if (unsure) {
+        for (const name of unsure) report(name, `late error, of ${unsure.join(" or ")}`, error);
+        return true;
+      }
+      const row = running.find((one) => one.name === plugin);
       if (!row) return false;
-      report(row.name, "late", error);
+      report(row.name, "late error", error);
       void stop(row);
       return true;
     },

@@ -1,4 +1,6 @@
 /** What a plugin is: a definition that becomes a factory, and the api that its setup gets. */
+
+import { callerFolder } from "./attribution.ts";
 import type { StandardSchemaV1 } from "./config/schema.ts";
 import type { CallResult, Hook, HookKind, TapOrder, TapResult } from "./hooks.ts";
 import type { Logger } from "./log.ts";
@@ -104,6 +106,8 @@ export interface UseOptions {
 /** A plugin with its options: what stands in `plugins: [...]`. */
 export interface Use {
   readonly kind: "use";
+  /** Folder of the module that defined it: errors that come late are blamed by it. */
+  readonly folder: string | undefined;
   readonly def: PluginDef<string, never, never>;
   readonly options: unknown;
   readonly use: UseOptions;
@@ -113,8 +117,10 @@ export interface Use {
 export function definePlugin<N extends string, In = Record<string, never>, Out = In>(
   def: PluginDef<N, In, Out>,
 ): PluginFactory<In> {
+  const folder = callerFolder();
   const factory = (options?: In, use: UseOptions = {}): Use => ({
     kind: "use",
+    folder,
     def: def as unknown as PluginDef<string, never, never>,
     options,
     use,
