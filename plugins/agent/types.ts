@@ -66,6 +66,14 @@ export interface Agents {
 
 export const Agents = token<Agents>("agents");
 
+/** Makes room in an agent's context. Without a provider, `compact` says so and an overflow ends the turn. */
+export interface Compactor {
+  /** One line about what was done. Throws NineError where it did not help. Runs between requests only. */
+  compact(at: At, trigger: "manual" | "auto" | "overflow"): Promise<string>;
+}
+
+export const Compactor = token<Compactor>("compactor");
+
 /** Where something happens: handed to `state(PerSession, …)` and `state(PerAgent, …)` accessors of plugins. */
 export interface At {
   readonly session: Session;

@@ -1,0 +1,184 @@
+/**
+ * An append-only text log with byte offsets that stay good over restarts: all of it on disk, the end of it in memory too.
+ * Readers are cursors; the log keeps nothing per reader.
+ */
+import { closeSync, constants as fs, openSync, readSync, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { type Source, source, waiters } from "#core";
+import { limits } from "./limits.ts";
+
+export interface ChatLog {
+  /** Whole characters. */
+  append(text: string): void;
+  /** Offset behind the last byte. */
+  readonly size: number;
+  /** Number of appends. */
+  readonly version: number;
+  /** Up to `max` bytes at `offset`, whole characters only, at least one where there is one. */
+  read(offset: number, max: number): Buffer;
+  /** The last `max` bytes at most, from a line's start on. */
+  tail(max: number): Buffer;
+  /** A cursor at `offset`. */
+  follow(offset: number): Source;
+  /** Undefined, or a promise while more text waits for the disk than is good. */
+  drain(): Promise<void> | undefined;
+  /** All of it is on disk when this resolves. */
+  flush(): Promise<void>;
+  /** Readers get their end when they have read everything. */
+  end(): void;
+}
+
+const pageSize = 64 * 1024;
+
+interface Page {
+  start: number;
+  used: number;
+  bytes: Buffer;
+}
+
+/** Opens the log that is kept in `file`, which may not exist yet. `fail` gets errors of the disk; the log goes on in memory. */
+export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
+  const first = sizeOf(file);
+  let size = first;
+  let saved = first;
+  let version = 0;
+  let ended = false;
+  let pages: Page[] = [];
+  let flushing: Promise<void> | undefined;
+  const readers = waiters();
+
+  const trim = () => {
+    const keep = Math.min(saved, size - limits.chatMemory);
+    const drop = pages.findIndex((page) => page.start + page.used > keep);
+    if (drop > 0) pages = pages.slice(drop);
+  };
+  const put = (bytes: Buffer) => {
+    for (let at = 0; at < bytes.length; ) {
+      let page = pages.at(-1);
+      if (!page || page.used === pageSize) {
+        page = { start: size, used: 0, bytes: Buffer.allocUnsafe(pageSize) };
+        pages.push(page);
+      }
+      const count = bytes.copy(page.bytes, page.used, at);
+      page.used += count;
+      size += count;
+      at += count;
+    }
+  };
+  const save = async () => {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(file, fs.O_WRONLY | fs.O_CREAT, 0o600);
+      while (saved < size) {
+        const page = pages.find((one) => one.start + one.used > saved) as Page;
+        const from = saved - page.start;
+        const { bytesWritten } = await handle.write(page.bytes, from, page.used - from, saved);
+        saved += bytesWritten;
+        trim();
+      }
+    } catch (error) {
+      fail(error);
+      // Memory stays bounded on a full disk: what does not fit is a gap in the file, at its right place.
+      if (size - saved > 2 * limits.chatBacklog) saved = size;
+    } finally {
+      flushing = undefined;
+      await handle?.close().catch(fail);
+    }
+  };
+  const flush = () => {
+    if (saved < size) flushing ??= save();
+    return flushing ?? Promise.resolve();
+  };
+  const fromMemory = (offset: number, max: number): Buffer | undefined => {
+    const start = pages[0]?.start;
+    if (start === undefined || offset < start) return undefined;
+    const page = pages[Math.floor((offset - start) / pageSize)] as Page;
+    const from = offset - page.start;
+    const got = page.bytes.subarray(from, Math.min(page.used, from + max));
+    // A character over a page's border: both parts are copied together.
+    const next = from + got.length === pageSize ? pages[pages.indexOf(page) + 1] : undefined;
+    return next && got.length < max ? Buffer.concat([got, next.bytes.subarray(0, Math.min(next.used, 4))]) : got;
+  };
+  const read = (offset: number, max: number): Buffer => {
+    if (offset >= size) return Buffer.alloc(0);
+    const wanted = Math.min(Math.max(max, 4), pageSize);
+    const memory = pages[0]?.start ?? size;
+    return wholeCharacters(fromMemory(offset, wanted) ?? fromDisk(file, offset, Math.min(wanted, memory - offset + 4)));
+  };
+  return {
+    append(text) {
+      if (text === "" || ended) return;
+      put(Buffer.from(text, "utf8"));
+      version++;
+      readers.wakeAll();
+      if (!flushing) void flush();
+    },
+    get size() {
+      return size;
+    },
+    get version() {
+      return version;
+    },
+    read,
+    tail(max) {
+      const from = Math.max(0, size - max);
+      const parts: Buffer[] = [];
+      for (let at = from; at < size; at += (parts.at(-1) as Buffer).length) parts.push(read(at, size - at));
+      const bytes = Buffer.concat(parts);
+      return from === 0 ? bytes : bytes.subarray(bytes.indexOf(10) + 1);
+    },
+    follow(offset) {
+      let at = Math.min(offset, size);
+      return source({
+        take(max) {
+          if (at >= size) return ended ? null : undefined;
+          const got = read(at, max);
+          at += got.length;
+          return got;
+        },
+        wait: readers.add,
+        seek(to) {
+          at = Math.min(to, size);
+        },
+        close() {
+          at = size;
+        },
+      });
+    },
+    drain: () => (size - saved > limits.chatBacklog ? flush() : undefined),
+    flush,
+    end() {
+      ended = true;
+      readers.wakeAll();
+    },
+  };
+}
+
+/** Size of the file without the part of a character that a crash left at its end: it is written over. */
+function sizeOf(file: string): number {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return 0;
+  const from = Math.max(0, size - 8);
+  return from + wholeCharacters(fromDisk(file, from, 8)).length;
+}
+
+function fromDisk(file: string, offset: number, count: number): Buffer {
+  const fd = openSync(file, "r");
+  try {
+    const bytes = Buffer.allocUnsafe(count);
+    return bytes.subarray(0, readSync(fd, bytes, 0, count, offset));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Without the part of a character at its end, unless that is all there is. */
+export function wholeCharacters(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] as number;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back && back < bytes.length ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}

@@ -1,0 +1,55 @@
+/** What a request carries: system prompt, history, tool schemas; and how large that is. */
+import type { Message, ToolSchema } from "#plugins/backends";
+import { offeredArgs, type Tool } from "#plugins/tools";
+import { limits } from "./limits.ts";
+import type { Runtime } from "./runtime.ts";
+import { request } from "./types.ts";
+
+/** The messages of the next request. The prefix is byte-equal from request to request. */
+export async function requestOf(rt: Runtime): Promise<readonly Message[]> {
+  const { messages } = rt.history;
+  const all: readonly Message[] = rt.system === "" ? messages : [{ role: "system", content: rt.system }, ...messages];
+  return rt.deps.call(request, all, rt.at);
+}
+
+/** Whether the config lets the agent have this tool. A deny wins. */
+export function allowed(rt: Runtime, name: string): boolean {
+  const { tools, allowTools, disallowTools } = rt.config;
+  return tools && !disallowTools.includes(name) && (allowTools === undefined || allowTools.includes(name));
+}
+
+/** The loaded tools that are still on disk and allowed, in load order. */
+export function loadedTools(rt: Runtime): Tool[] {
+  return rt.tools.flatMap((name) => (allowed(rt, name) ? (rt.deps.tools.get(name) ?? []) : []));
+}
+
+export const schemasOf = (tools: readonly Tool[]): ToolSchema[] =>
+  tools.map((tool) => ({
+    name: tool.name,
+    description: tool.prompt ? `${tool.description}\n\n${tool.prompt}` : tool.description,
+    parameters: offeredArgs(tool),
+  }));
+
+/** Asks for the model's window once per model; `ctxsz` follows. */
+export async function learnWindow(rt: Runtime): Promise<void> {
+  const { model } = rt.provider;
+  if (rt.window?.model === model) return;
+  const tokens = (await rt.provider.contextLength()) ?? limits.context;
+  if (rt.provider.model !== model) return;
+  rt.window = { model, tokens };
+  measure(rt);
+}
+
+/** Four bytes are taken for one token. */
+export function measure(rt: Runtime): void {
+  const used = Math.round((rt.history.bytes + Buffer.byteLength(rt.system) + schemaBytes(rt)) / 4);
+  const limit = rt.window?.tokens ?? limits.context;
+  rt.watch.set("ctxsz", `${used} / ${limit} (${Math.floor((used * 100) / limit)}%)`);
+}
+
+function schemaBytes(rt: Runtime): number {
+  let bytes = 0;
+  for (const { name, description, prompt = "", args } of loadedTools(rt))
+    bytes += Buffer.byteLength(name + description + prompt) + Buffer.byteLength(JSON.stringify(args));
+  return bytes;
+}

@@ -1,0 +1,72 @@
+/** Makes an agent from `key=value` wishes: everything is checked first, and nothing is left half-made. */
+import { randomUUID } from "node:crypto";
+import { NineError } from "#core";
+import { checkName, type Session } from "#plugins/sessions";
+import { makeAgent } from "./agent.ts";
+import { checkCwd, firstTools } from "./checks.ts";
+import { limits } from "./limits.ts";
+import { kept } from "./lines.ts";
+import { snapshotOf } from "./persist.ts";
+import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
+import { noTotals } from "./totals.ts";
+import { agentSpawn } from "./types.ts";
+
+export interface Wishes {
+  cwd?: string;
+  backend?: string;
+  model?: string;
+  agent?: string;
+  name?: string;
+}
+
+export const wishKeys = ["name", "cwd", "backend", "model", "agent"] as const;
+
+/** `names`: names of the session's agents, and of those being made. `add`: it is one of them from now on. */
+export async function createAgent(
+  deps: Deps,
+  session: Session,
+  wishes: Wishes,
+  names: Set<string>,
+  creator: string | undefined,
+  add: (rt: Runtime) => void,
+): Promise<Runtime> {
+  const what = "agent/new";
+  const id = randomUUID();
+  const name = checkName(wishes.name ?? id.slice(0, 8), what);
+  if (wishes.cwd === undefined) throw new NineError(`${what}: cwd is missing (keys: ${wishKeys.join(" ")})`);
+  const cwd = checkCwd(what, wishes.cwd);
+  if (names.has(name)) throw new NineError(`${what}: name ${JSON.stringify(name)} is taken`);
+  if (names.size >= limits.agents) throw new NineError(`${what}: a session has at most ${limits.agents} agents`);
+  // Reserved before the first wait: two requests at once can not both have it.
+  names.add(name);
+  try {
+    const config = deps.configs.load(wishes.agent ?? "default");
+    const backend = wishes.backend ?? config.backend;
+    const model = wishes.model ?? config.model;
+    const provider = await deps.backends.create({ ...(backend ? { backend } : {}), ...(model ? { model } : {}) });
+    const prime = deps.prompts.prime(cwd);
+    const env = Object.fromEntries(session.env);
+    const system = await deps.prompts.render(config.prompt, { cwd, env, prime, signal: AbortSignal.timeout(60_000) });
+    const rt = makeAgent(
+      deps,
+      session,
+      {
+        ...{ id, name, cwd, prime, system, agent: config.name, backend: provider.name, model: provider.model },
+        ...(creator ? { creator } : {}),
+        ...{ params: config.params, tools: firstTools(deps.tools, config), plan: "", feed: "" },
+        ...{ usage: noTotals(), held: false, spawn: [], last: "", running: false, seq: 0, chat: { raw: 0, text: 0 } },
+      },
+      { config, provider },
+    );
+    const block = await deps.call(agentSpawn, { at: rt.at, inject: (text) => void rt.spawn.push(text) });
+    if (block) throw new NineError(`${what}: ${block.block}`);
+    // In one tick: a snapshot taken from now on holds the agent and does without the line.
+    add(rt);
+    await kept(rt, "journal", deps.sessions.journal(session, { agent: id, kind: "created", state: snapshotOf(rt) }));
+    publish(rt, "new", `A new ${pathOf(rt)}`);
+    return rt;
+  } catch (error) {
+    names.delete(name);
+    throw error;
+  }
+}

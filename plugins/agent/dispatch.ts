@@ -1,0 +1,184 @@
+/** The calls of one reply: checked, run as the scheduler allows, each with exactly one result. */
+import { cutText, messageOf } from "#core";
+import type { ToolCall } from "#plugins/backends";
+import type { Job } from "#plugins/scheduler";
+import { checkArgs, type Tool } from "#plugins/tools";
+import type { ToolResult } from "#plugins/toolsrv";
+import { parseArgs } from "./args.ts";
+import { allowed, loadedTools } from "./context.ts";
+import type { Outcome } from "./history.ts";
+import { record } from "./lines.ts";
+import { resourceOf } from "./resource.ts";
+import { type Runtime, setState } from "./runtime.ts";
+import { toSaved } from "./saved.ts";
+import type { RawCall } from "./stream.ts";
+import { type ToolOutput, toolOutput } from "./tool-output.ts";
+import { type CallDraft, postTool, preTool } from "./types.ts";
+
+/** A call that is ready to run, or the reason why it never will be. */
+export interface Planned {
+  call: ToolCall;
+  tool: Tool | undefined;
+  refusal: string | undefined;
+}
+
+/** Parses and checks; ids are made unique. `lengthCut`: the whole reply hit the output limit. */
+export function plan(rt: Runtime, raw: readonly RawCall[], lengthCut: boolean): Planned[] {
+  const loaded = loadedTools(rt);
+  return raw.map(({ id, name, args: text, extra, cut }) => {
+    const parsed = parseArgs(text);
+    const args = "args" in parsed ? parsed.args : {};
+    const call: ToolCall = {
+      id: rt.history.mint(id),
+      name: name.trim() || "unnamed",
+      args,
+      ...(extra ? { extra } : {}),
+    };
+    const tool = loaded.find((one) => one.name === name.trim());
+    const refusal = (): string | undefined => {
+      if (cut || lengthCut)
+        return `${call.name}: not run: the output limit cut this call off (write less in one call, or in several)`;
+      if (name.trim() === "") return `the call names no tool (loaded tools: ${names(loaded)})`;
+      if (!tool) return `${call.name}: ${missing(rt, call.name)} (loaded tools: ${names(loaded)})`;
+      return "fault" in parsed ? `${call.name}: not run: ${parsed.fault}` : undefined;
+    };
+    return { call, tool, refusal: refusal() };
+  });
+}
+
+const names = (tools: readonly Tool[]): string => tools.map((tool) => tool.name).join(" ") || "none";
+
+function missing(rt: Runtime, name: string): string {
+  if (!rt.deps.tools.get(name)) return "unknown tool";
+  return allowed(rt, name) ? "tool is not loaded" : "tool is not allowed by the agent's config";
+}
+
+const notStarted: Outcome = { content: "not started: the user stopped the turn before this call began", isError: true };
+
+/** Runs the calls of the reply that the history ends with. When it resolves each has its result. */
+export async function runCalls(rt: Runtime, planned: readonly Planned[], signal: AbortSignal): Promise<void> {
+  for (const { call } of planned) rt.chat.call(call.name, JSON.stringify(call.args));
+  const output = toolOutput(
+    rt.chat,
+    planned.map(({ call, tool }) => ({ tool: call.name, language: tool?.outputFormat })),
+  );
+  const jobs = planned.map(({ call, tool, refusal }, i): Job<Outcome> => {
+    if (refusal !== undefined || !tool)
+      return { scope: "read", run: async () => ({ content: `error: ${refusal}`, isError: true }) };
+    const resource = resourceOf(tool, call.args, rt.cwd);
+    return {
+      scope: tool.scope,
+      ...(resource ? { resource } : {}),
+      run: () => guarded(rt, call, tool, i, output, signal),
+    };
+  });
+  const results = rt.deps.scheduler.schedule(jobs, signal, () => notStarted);
+  await Promise.all(results.map(async (result, i) => finish(rt, planned[i] as Planned, i, await result, output)));
+}
+
+async function guarded(
+  rt: Runtime,
+  call: ToolCall,
+  tool: Tool,
+  i: number,
+  output: ToolOutput,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const calling = rt.turn?.calling ?? [];
+  const show = () => setState(rt, calling[0] === undefined ? "thinking" : `calling: ${calling[0]}`);
+  calling.push(call.name);
+  show();
+  try {
+    return await run(rt, call, tool, i, output, signal);
+  } catch (error) {
+    return { content: `error: ${call.name}: ${messageOf(error)}`, isError: true };
+  } finally {
+    calling.splice(calling.indexOf(call.name), 1);
+    if (calling.length > 0) show();
+  }
+}
+
+async function run(
+  rt: Runtime,
+  call: ToolCall,
+  tool: Tool,
+  i: number,
+  output: ToolOutput,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const draft: CallDraft = { ...call, at: rt.at };
+  const block = await rt.deps.call(preTool, draft);
+  if (block) return { content: `error: ${block.block || `${call.name} was blocked`}`, isError: true };
+  if (signal.aborted) return notStarted;
+  const checked = checkArgs(tool, draft.args);
+  if (!checked.ok) return { content: `error: ${checked.error}`, isError: true };
+  const result = await rt.deps.runner.call(
+    {
+      session: rt.session.id,
+      agent: rt.id,
+      sessionName: rt.session.name,
+      agentName: rt.name,
+      callId: call.id,
+      tool: call.name,
+      args: checked.args,
+      cwd: rt.cwd,
+      env: Object.fromEntries(rt.session.env),
+      timeout: checked.timeout,
+    },
+    { signal, onOutput: (text) => output.write(i, text) },
+  );
+  const after = await rt.deps.call(
+    postTool,
+    { content: wording(result, signal), isError: result.status !== "ok", at: rt.at },
+    draft,
+  );
+  return { content: after.isError ? after.content : capped(rt, tool, after.content), isError: after.isError };
+}
+
+/** What the model reads. A call that was stopped is told from one that failed, and from one that was refused. */
+function wording({ status, content }: ToolResult, signal: AbortSignal): string {
+  switch (status) {
+    case "ok":
+      return content;
+    case "cancelled":
+      return `${content.trimEnd()}\n(interrupted: the call had started and was ended${signal.aborted ? " by the user's stop" : ""}; the output up to then is above)`;
+    default:
+      return content.startsWith("error: ") ? content : `error: ${content}`;
+  }
+}
+
+/** Long successful results are cut at a line, with a hint how to read on. */
+function capped(rt: Runtime, tool: Tool, content: string): string {
+  const max = rt.deps.options.resultBytes;
+  const size = Buffer.byteLength(content);
+  if (max === 0 || size <= max) return content;
+  const text = cutText(content, max);
+  const line = text.lastIndexOf("\n") + 1;
+  const shown = line > 0 ? text.slice(0, line) : text;
+  const lines = shown.split("\n").length - 1;
+  const hint = tool.args.properties?.offset
+    ? `call again with offset=${lines + 1} for what follows`
+    : "narrow the call down to see the rest";
+  return `${shown.trimEnd()}\n(the first ${Buffer.byteLength(shown)} of ${size} bytes; ${hint})`;
+}
+
+/** Stores the result of one call as soon as it is there: on disk even while earlier calls still run. */
+async function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, output: ToolOutput): Promise<void> {
+  output.done(i, outcome.content);
+  const { inject } = rt;
+  const content = inject ? `${outcome.content}\n\n${interruption(inject.text)}` : outcome.content;
+  await record(rt, {
+    kind: "message",
+    message: toSaved({
+      role: "tool",
+      toolCallId: call.id,
+      name: call.name,
+      content,
+      ...(outcome.isError ? { isError: true } : {}),
+    }),
+    ...(inject ? { took: [inject.id] } : {}),
+  });
+}
+
+const interruption = (text: string): string =>
+  `<system-user-interruption>\n${text.trim()}\n</system-user-interruption>`;

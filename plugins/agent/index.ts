@@ -1,0 +1,82 @@
+/** Plugin agent: the loop that turns prompts into requests, tool calls and replies, and the files to drive it. */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { definePlugin } from "#core";
+import { AgentConfigs } from "#plugins/agent-config";
+import { Backends } from "#plugins/backends";
+import { Events } from "#plugins/events";
+import { Prompts } from "#plugins/prompts";
+import { Scheduler } from "#plugins/scheduler";
+import { PerSession, Sessions } from "#plugins/sessions";
+import { Tools } from "#plugins/tools";
+import { ToolRunner } from "#plugins/toolsrv";
+import { agentDir } from "./dir.ts";
+import { limits } from "./limits.ts";
+import { type Roster, roster } from "./roster.ts";
+import type { Deps } from "./runtime.ts";
+import { Agents, Compactor, PerAgent } from "./types.ts";
+
+const config = z
+  .strictObject({
+    /** First pause before a retry, in milliseconds; it doubles. */
+    retryBaseMs: z.number().positive().default(limits.retryBase),
+    /** A request that gives nothing for so many milliseconds counts as broken. */
+    idleMs: z.number().positive().default(limits.idle),
+    /** Bytes of a successful tool result, as the model gets it; 0: no limit. */
+    resultBytes: z.number().int().nonnegative().default(limits.toolResult),
+    /** USD that a session may cost. Default: OLLIE_MAX_SESSION_COST, else no limit. */
+    maxCost: z.number().positive().optional(),
+  })
+  .prefault({});
+
+export default definePlugin({
+  name: "agent",
+  doc: "Agents: prompts in, replies and tool calls out, until nothing is left to do.",
+  provides: [Agents, PerAgent],
+  needs: [Sessions, PerSession, Backends, Scheduler, Tools, ToolRunner, AgentConfigs, Prompts, Events],
+  wants: [Compactor],
+  config,
+  async setup(api) {
+    const { retryBaseMs, idleMs, resultBytes, maxCost = fromEnv("OLLIE_MAX_SESSION_COST") } = api.config;
+    const deps: Deps = {
+      call: api.call,
+      log: api.log,
+      sessions: api.use(Sessions),
+      backends: api.use(Backends),
+      scheduler: api.use(Scheduler),
+      tools: api.use(Tools),
+      runner: api.use(ToolRunner),
+      configs: api.use(AgentConfigs),
+      prompts: api.use(Prompts),
+      events: api.use(Events),
+      compactor: () => api.tryUse(Compactor),
+      options: { retryBaseMs, idleMs, resultBytes, maxCost },
+      spent: (session) => agents.spent(session),
+      delay: (ms, signal) => sleep(ms, undefined, { signal }),
+      random: Math.random,
+    };
+    const agents: Roster = roster(
+      deps,
+      (rt) => api.end(PerAgent, rt.face),
+      (name) => api.taken(PerAgent, name),
+    );
+    api.provide(Agents, service(agents));
+    api.mount(PerSession, agentDir(agents));
+    api.defer(await deps.sessions.part(agents.part));
+  },
+});
+
+function fromEnv(name: string): number | undefined {
+  const value = Number(process.env[name]);
+  return value > 0 ? value : undefined;
+}
+
+const service = (agents: Roster): Agents => ({
+  list: (session) => agents.list(session).map((rt) => rt.face),
+  get: (session, name) => agents.get(session, name)?.face,
+  create: async (session, values) => (await agents.create(session, values)).face,
+  async kill(agent) {
+    const rt = agents.get(agent.session, agent.id);
+    if (rt) await agents.kill(rt);
+  },
+});

@@ -1,0 +1,38 @@
+/** Every number of the agent in one place. Sizes are bytes, times are milliseconds. */
+export const limits = {
+  /** One prompt, inject, plan or feed. */
+  prompt: 1 << 20,
+  cfg: 256 * 1024,
+  ctl: 64 * 1024,
+  /** Prompts that wait. */
+  queue: 1_000,
+  /** Agents of one session. */
+  agents: 64,
+  /** Turns that hooks cause, one behind the other. */
+  depth: 8,
+  /** Attempts after the first one to get a reply. */
+  retries: 3,
+  /** First pause before a retry; it doubles each time. A rate limit waits `rateLimitFactor` times as long. */
+  retryBase: 2_000,
+  rateLimitFactor: 2.5,
+  /** Share of the pause that is added at random, so that agents do not come back all at once. */
+  jitter: 0.25,
+  /** A provider that asks for a longer pause ends the turn. */
+  retryAfter: 600_000,
+  /** A request that gives nothing for so long counts as broken. */
+  idle: 300_000,
+  /** A successful tool result, as the model gets it. */
+  toolResult: 8_192,
+  /** Output of one call that is kept for chat while an earlier call of the same reply is still shown. */
+  toolBacklog: 1 << 20,
+  /** Tokens, where the backend does not know its window. */
+  context: 128_000,
+  /** Of chat.raw, kept in memory. */
+  chatMemory: 1 << 20,
+  /** Of chat.raw, served by `log`. */
+  log: 64 * 1024,
+  /** Chat text that may wait for the disk before the loop waits for it. */
+  chatBacklog: 8 << 20,
+  /** Nesting of a call's arguments: what is deeper breaks JSON.stringify somewhere. */
+  argsDepth: 200,
+} as const;

@@ -1,0 +1,168 @@
+/** Runs turns one after the other until nothing is left to do. Queueing, stopping and pausing decide what is next. */
+import { randomUUID } from "node:crypto";
+import { messageOf, NineError } from "#core";
+import { limits } from "./limits.ts";
+import { kept, record } from "./lines.ts";
+import { fail, info, type Runtime, setState, type Turn } from "./runtime.ts";
+import type { Prompt } from "./saved.ts";
+import { runTurn } from "./turn.ts";
+import { postTurn, type TurnEnd } from "./types.ts";
+
+/** Throws NineError where a prompt of `bytes` bytes can not be taken now. */
+export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): void {
+  if (rt.dead) throw new NineError(`${what}: agent is dead`);
+  if (bytes > limits.prompt) throw new NineError(`${what}: longer than its limit of ${limits.prompt} bytes`);
+  if (rt.queue.length >= limits.queue) throw new NineError(`${what}: queue is full (${limits.queue} prompts)`);
+  if (depth > limits.depth)
+    throw new NineError(`${what}: turns caused by hooks are ${limits.depth} deep (a user's prompt starts anew)`);
+}
+
+const prompt = (text: string, from: string, depth: number, shown = false): Prompt => ({
+  id: randomUUID().slice(0, 8),
+  from,
+  text,
+  depth,
+  ...(shown ? { shown } : {}),
+});
+
+/** Runs `text` now, or queues it while busy. */
+export async function submit(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
+  if (text.trim() === "") return;
+  accepts(rt, "prompt", Buffer.byteLength(text), depth);
+  const free = !rt.running && !rt.paused;
+  if (free && rt.held) void record(rt, { kind: "held", held: false });
+  const written = record(rt, { kind: "queued", item: prompt(text, from, depth), ...(free ? { front: true } : {}) });
+  start(rt);
+  await written;
+}
+
+/** Appends to the queue; it runs when its time comes. */
+export async function enqueue(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
+  if (text.trim() === "") return;
+  accepts(rt, "fifo", Buffer.byteLength(text), depth);
+  const written = record(rt, { kind: "queued", item: prompt(text, from, depth) });
+  start(rt);
+  await written;
+}
+
+/** Rides on the next tool result of the turn under way; without a turn it is a prompt. */
+export async function inject(rt: Runtime, text: string, from: string): Promise<void> {
+  if (text.trim() === "") return;
+  accepts(rt, "inject", Buffer.byteLength(text));
+  if (!rt.turn) return submit(rt, text, from);
+  if (rt.inject) return enqueue(rt, text, from);
+  rt.chat.block("user", text);
+  await record(rt, { kind: "inject", item: prompt(text, from, 0, true) });
+}
+
+/** Starts what waits, where something does and nothing runs. `state` is `thinking` when this returns. */
+export function start(rt: Runtime): void {
+  if (rt.running || rt.paused || rt.held || rt.dead || rt.queue.length === 0) return;
+  setState(rt, "thinking");
+  const turn = newTurn(rt);
+  rt.running = drive(rt, turn).catch((error) => {
+    // `drive` handles what can go wrong; this is a fault of ours, and the agent must not hang in `thinking`.
+    fail(rt, messageOf(error));
+    rt.turn = undefined;
+    rt.running = undefined;
+    setState(rt, "idle");
+  });
+}
+
+function newTurn(rt: Runtime): Turn {
+  const [item] = rt.queue;
+  rt.turn = { controller: new AbortController(), depth: item?.depth ?? 0, item: item?.id ?? "", calling: [] };
+  return rt.turn;
+}
+
+async function drive(rt: Runtime, first: Turn): Promise<void> {
+  let turn: Turn | undefined = first;
+  for (;;) {
+    for (let item = rt.queue[0]; item && mayRun(rt); item = rt.queue[0]) {
+      turn ??= newTurn(rt);
+      turn.depth = item.depth;
+      turn.item = item.id;
+      await oneTurn(rt, turn, item);
+      turn = undefined;
+    }
+    rt.turn = undefined;
+    rt.chat.end();
+    await rt.chat.raw.flush();
+    await kept(rt, "save", rt.deps.sessions.save(rt.session));
+    // What came while saving is done before anybody is told that nothing is left.
+    if (rt.queue.length > 0 && mayRun(rt)) continue;
+    rt.running = undefined;
+    setState(rt, rt.paused ? "paused" : "idle");
+    return;
+  }
+}
+
+const mayRun = (rt: Runtime): boolean => !rt.held && !rt.paused && !rt.dead;
+
+async function oneTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<void> {
+  setState(rt, "thinking");
+  const ending = await runTurn(rt, turn, item);
+  const texts = ending === "ok" ? await afterTurn(rt, turn) : [];
+  // Last one first: each goes in front of what waits. Order: continuations of hooks, the unused inject, the queue.
+  if (rt.inject) await record(rt, { kind: "deferred" });
+  for (const next of texts.reverse()) await record(rt, { kind: "queued", item: next, front: true });
+  const stopped = ending === "stopped" || turn.controller.signal.aborted;
+  if (stopped && rt.queue.length > 0) await record(rt, { kind: "held", held: true });
+}
+
+async function afterTurn(rt: Runtime, { depth }: Turn): Promise<Prompt[]> {
+  const next: Prompt[] = [];
+  const end: TurnEnd = {
+    at: rt.at,
+    depth,
+    next(text) {
+      if (text.trim() === "") return;
+      if (depth + 1 > limits.depth)
+        info(rt, `a hook's next prompt was dropped: turns of hooks are ${limits.depth} deep`);
+      else next.push(prompt(text, "hook", depth + 1));
+    },
+  };
+  const block = await rt.deps.call(postTurn, end);
+  if (block) end.next(block.block);
+  return next;
+}
+
+/** Runs `work` where nothing else runs, and then what came in the meantime. Throws NineError while a turn is under way. */
+export async function alone<T>(rt: Runtime, state: string, work: () => Promise<T>): Promise<T> {
+  if (rt.running) throw new NineError("agent is running (stop it first)");
+  setState(rt, state);
+  const result = work();
+  rt.running = result.then(
+    () => {},
+    () => {},
+  );
+  try {
+    return await result;
+  } finally {
+    rt.running = undefined;
+    start(rt);
+    if (!rt.running) setState(rt, rt.paused ? "paused" : "idle");
+  }
+}
+
+/** Ends the turn under way; false where none is. What waits is held. */
+export function interrupt(rt: Runtime, cause: string): boolean {
+  if (!rt.turn) return false;
+  rt.paused = false;
+  rt.turn.controller.abort(new Error(cause));
+  return true;
+}
+
+export function pause(rt: Runtime): void {
+  rt.paused = true;
+  if (!rt.running) setState(rt, "paused");
+}
+
+/** Goes on after pause and with a held queue. */
+export function resume(rt: Runtime): void {
+  rt.paused = false;
+  if (rt.held) void record(rt, { kind: "held", held: false });
+  rt.wake.wakeAll();
+  start(rt);
+  if (!rt.running) setState(rt, "idle");
+}

@@ -1,0 +1,125 @@
+/** An agent <-> its section of the session's file and its lines of the journal. */
+import { homedir } from "node:os";
+import type { AgentConfig } from "#plugins/agent-config";
+import type { Session } from "#plugins/sessions";
+import { makeAgent } from "./agent.ts";
+import { measure } from "./context.ts";
+import { load, settle } from "./history.ts";
+import { apply, interrupted, type Line } from "./lines.ts";
+import { reconnect, unavailable } from "./provider.ts";
+import { type Deps, info, type Runtime } from "./runtime.ts";
+import { fromSaved, type Prompt, type SavedAgent, toSaved } from "./saved.ts";
+import { noTotals, usageText } from "./totals.ts";
+
+/** JSON-able, whole. */
+export function snapshotOf(rt: Runtime): SavedAgent {
+  const { id, creator, name, agent, backend, model, cwd, params, tools, plan, feed, system, prime } = rt;
+  return {
+    ...rt.unknown,
+    id,
+    ...(creator ? { creator } : {}),
+    ...{ name, agent, backend, model, cwd, params, tools, plan, feed, system, prime },
+    messages: [...rt.history.messages, ...rt.history.early].map(toSaved),
+    usage: rt.totals,
+    queue: rt.queue,
+    held: rt.held,
+    ...(rt.inject ? { inject: rt.inject } : {}),
+    spawn: rt.spawn,
+    last: rt.last,
+    running: rt.turn !== undefined,
+    seq: rt.seq,
+    chat: rt.turn ? { raw: 0, text: 0 } : rt.chat.text.mark(),
+  };
+}
+
+/** A line of the journal with its address. */
+export type Addressed = Line & { agent: string; seq: number };
+
+/** Rebuilds an agent. What was cut off is repaired and said in its chat; it starts nothing. */
+export async function restoreAgent(
+  deps: Deps,
+  session: Session,
+  found: Partial<SavedAgent> & { id: string },
+  lines: readonly Addressed[],
+): Promise<Runtime> {
+  const saved = withDefaults(found);
+  const rt = makeAgent(deps, session, saved, { config: lost(saved), provider: unavailable(saved, "not asked yet") });
+  const messages = saved.messages.flatMap((message) => fromSaved(message) ?? []);
+  const { dropped } = load(rt.history, messages, interrupted);
+  rt.queue = saved.queue.filter(isPrompt);
+  rt.inject = isPrompt(saved.inject) ? saved.inject : undefined;
+  let running = saved.running;
+  let missing = 0;
+  for (const { agent: _, seq, ...line } of lines) {
+    if (seq <= rt.seq) continue;
+    missing += seq - rt.seq - 1;
+    apply(rt, line as Line);
+    rt.seq = seq;
+    running ||= line.kind === "message" || line.kind === "queued" || line.kind === "inject";
+  }
+  const cut = settle(rt.history, interrupted).length;
+  if (rt.inject) apply(rt, { kind: "deferred" });
+  if (rt.queue.length > 0) rt.held = true;
+  await reconnect(rt);
+  rt.watch.set("usage", usageText(rt.totals));
+  rt.watch.set("cwd", rt.cwd);
+  if (rt.history.messages.length > 0) measure(rt);
+  const notes = [
+    running && rt.history.messages.length > 0 ? "the server ended in the middle of a turn" : "",
+    cut > 0 ? `${cut} calls were interrupted` : "",
+    dropped > 0 ? `${dropped} messages of the saved history could not be used` : "",
+    missing > 0 ? `${missing} changes are missing from the journal` : "",
+    rt.held ? `${rt.queue.length} prompts wait (ctl resume)` : "",
+  ].filter((note) => note !== "");
+  if (notes.length > 0) info(rt, `restored: ${notes.join("; ")}`);
+  return rt;
+}
+
+/** Until the named config is found again: no tool beyond those that are loaded. */
+const lost = ({ agent, tools }: SavedAgent): AgentConfig => ({
+  name: agent,
+  file: undefined,
+  prompt: undefined,
+  tools: true,
+  autoLoad: [],
+  allowTools: tools,
+  disallowTools: [],
+  maxSteps: 0,
+  backend: undefined,
+  model: undefined,
+  params: {},
+  hooks: {},
+});
+
+const isPrompt = (value: unknown): value is Prompt => {
+  const { id, text } = (value ?? {}) as Partial<Prompt>;
+  return typeof id === "string" && typeof text === "string";
+};
+
+const list = <T>(value: unknown): T[] => (Array.isArray(value) ? value : []);
+
+function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
+  return {
+    name: found.id.slice(0, 8),
+    agent: "default",
+    backend: "",
+    model: "",
+    cwd: homedir(),
+    params: {},
+    plan: "",
+    feed: "",
+    system: "",
+    prime: {},
+    held: false,
+    last: "",
+    running: false,
+    seq: 0,
+    chat: { raw: 0, text: 0 },
+    ...found,
+    messages: list(found.messages),
+    queue: list(found.queue),
+    spawn: list(found.spawn),
+    tools: list(found.tools),
+    usage: { ...noTotals(), ...found.usage },
+  };
+}

@@ -1,0 +1,46 @@
+/** Changes of what an agent is: its config read again, another config, a new beginning. */
+import { messageOf } from "#core";
+import { firstTools } from "./checks.ts";
+import { measure } from "./context.ts";
+import { record } from "./lines.ts";
+import { fail, info, type Runtime } from "./runtime.ts";
+import { agentSpawn } from "./types.ts";
+
+/** Config, system prompt and parameters as they are on disk now; history and loaded tools stay. What fails is told. */
+export async function refresh(rt: Runtime): Promise<void> {
+  rt.stale = false;
+  try {
+    const config = rt.deps.configs.load(rt.agent);
+    const system = await render(rt, config.prompt);
+    rt.config = config;
+    await record(rt, { kind: "set", values: { system, params: config.params } });
+    measure(rt);
+  } catch (error) {
+    fail(rt, `config ${rt.agent} can not be read again: ${messageOf(error)}`);
+  }
+}
+
+/** Another config: prompt, tools and parameters are its own, the history is dropped. */
+export async function changeConfig(rt: Runtime, name: string): Promise<void> {
+  const config = rt.deps.configs.load(name);
+  const system = await render(rt, config.prompt);
+  rt.config = config;
+  const values = { agent: config.name, system, params: config.params, tools: firstTools(rt.deps.tools, config) };
+  await record(rt, { kind: "set", values });
+  await clear(rt);
+}
+
+/** Drops the history; the id, chat and queue stay. */
+export async function clear(rt: Runtime): Promise<void> {
+  await record(rt, { kind: "cleared" });
+  measure(rt);
+  rt.spawn = [];
+  const block = await rt.deps.call(agentSpawn, { at: rt.at, inject: (text) => void rt.spawn.push(text) });
+  info(rt, block ? `history is cleared; agentSpawn: ${block.block}` : "history is cleared");
+}
+
+async function render(rt: Runtime, prompt: string | string[] | undefined): Promise<string> {
+  const env = Object.fromEntries(rt.session.env);
+  const { cwd, prime } = rt;
+  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal: AbortSignal.timeout(60_000) });
+}

@@ -1,0 +1,139 @@
+/** The agents of all sessions, and the part of a session's life that concerns them. */
+import { rm } from "node:fs/promises";
+import { NineError } from "#core";
+import { checkName, type Session, type SessionPart } from "#plugins/sessions";
+import { close, rest } from "./agent.ts";
+import { createAgent, type Wishes, wishKeys } from "./create.ts";
+import { kept, record } from "./lines.ts";
+import { pause, resume } from "./loop.ts";
+import { type Addressed, restoreAgent, snapshotOf } from "./persist.ts";
+import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
+import type { SavedAgent } from "./saved.ts";
+import { transcriptOf } from "./transcript.ts";
+
+export interface Roster {
+  list(session: Session): Runtime[];
+  /** By name or UUID. */
+  get(session: Session, nameOrId: string): Runtime | undefined;
+  create(session: Session, wishes: Wishes, creator?: string): Promise<Runtime>;
+  rename(rt: Runtime, name: string): Promise<void>;
+  kill(rt: Runtime): Promise<void>;
+  /** USD of all agents of a session. */
+  spent(session: Session): number;
+  readonly part: SessionPart;
+}
+
+interface Row {
+  agents: Map<string, Runtime>;
+  /** Names in use, those of agents being made included. */
+  names: Set<string>;
+}
+
+/** `end`: the agent's open files get their end. `taken`: the tree has a file of that name. */
+export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: string) => boolean): Roster {
+  const rows = new WeakMap<Session, Row>();
+  const row = (session: Session): Row => {
+    const found = rows.get(session) ?? { agents: new Map(), names: new Set() };
+    rows.set(session, found);
+    return found;
+  };
+  const list = (session: Session) => [...row(session).agents.values()];
+  const add = (rt: Runtime) => {
+    row(rt.session).agents.set(rt.id, rt);
+    row(rt.session).names.add(rt.name);
+  };
+  const remove = (rt: Runtime) => {
+    row(rt.session).agents.delete(rt.id);
+    row(rt.session).names.delete(rt.name);
+  };
+  const create = async (session: Session, wishes: Wishes, creator?: string) => {
+    if (session.dead) throw new NineError("agent/new: session is dead");
+    if (wishes.name !== undefined && taken(wishes.name))
+      throw new NineError(`agent/new: name ${JSON.stringify(wishes.name)} is reserved`);
+    return createAgent(deps, session, wishes, row(session).names, creator, add);
+  };
+  return {
+    list,
+    get: (session, name) => row(session).agents.get(name) ?? list(session).find((rt) => rt.name === name),
+    create,
+    async rename(rt, name) {
+      if (name === rt.name) return;
+      checkName(name, "name");
+      const { names } = row(rt.session);
+      if (names.has(name) || taken(name)) throw new NineError(`name: ${JSON.stringify(name)} is taken`);
+      names.delete(rt.name);
+      names.add(name);
+      const old = pathOf(rt);
+      const written = record(rt, { kind: "set", values: { name } });
+      publish(rt, "rename", `A rename ${old} ${pathOf(rt)}`);
+      await written;
+    },
+    async kill(rt) {
+      if (rt.dead) return;
+      await rest(rt);
+      // In one tick, as with `created`.
+      remove(rt);
+      const written = deps.sessions.journal(rt.session, { agent: rt.id, kind: "killed" });
+      await kept(rt, "journal", written);
+      await close(rt);
+      end(rt);
+      await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
+      publish(rt, "kill", `A kill ${pathOf(rt)}`);
+    },
+    spent: (session) => list(session).reduce((sum, rt) => sum + rt.totals.cost, 0),
+    part: {
+      name: "agents",
+      keys: wishKeys.filter((key) => key !== "name"),
+      trigger: "cwd",
+      async create(session, values) {
+        const rt = await create(session, Object.fromEntries(values));
+        return `agent.id=${rt.id}\nagent.name=${rt.name}\n`;
+      },
+      rows: (session) =>
+        list(session).map(({ watch, cwd, provider, name, id }) => ({
+          ...{ state: watch.get("state"), cwd, name, id },
+          ...{ backend: provider.name, model: provider.model },
+        })),
+      verb(session, verb) {
+        for (const rt of list(session)) {
+          if (verb === "pause") pause(rt);
+          else if (verb === "resume") resume(rt);
+          else rt.stale = true;
+        }
+      },
+      async kill(session) {
+        await Promise.all(
+          list(session).map(async (rt) => {
+            await close(rt);
+            remove(rt);
+            end(rt);
+          }),
+        );
+      },
+      async shutdown(session) {
+        await Promise.all(list(session).map(rest));
+      },
+      snapshot: (session) => list(session).map(snapshotOf),
+      async restore(session, snapshot, journal) {
+        for (const [found, lines] of sorted(snapshot, journal)) add(await restoreAgent(deps, session, found, lines));
+      },
+      transcript: (session) => list(session).map(transcriptOf).join("\n"),
+    },
+  };
+}
+
+type Found = Partial<SavedAgent> & { id: string };
+
+/** The agents of a snapshot and of the journal behind it, each with its lines; those that were killed left out. */
+function sorted(snapshot: unknown, journal: readonly unknown[]): Iterable<[Found, Addressed[]]> {
+  const found = new Map<string, [Found, Addressed[]]>();
+  for (const saved of Array.isArray(snapshot) ? snapshot : [])
+    if (typeof saved?.id === "string") found.set(saved.id, [saved, []]);
+  for (const value of journal) {
+    const line = value as Addressed | { kind: "created"; state: Found } | { kind: "killed"; agent: string };
+    if (line.kind === "created") found.has(line.state.id) || found.set(line.state.id, [line.state, []]);
+    else if (line.kind === "killed") found.delete(line.agent);
+    else found.get(line.agent)?.[1].push(line);
+  }
+  return found.values();
+}

@@ -1,0 +1,131 @@
+/** Shapes on disk. Messages keep the names of the older files; unknown keys of an agent survive. */
+import type { Message, Params, ToolCall } from "#plugins/backends";
+import type { ChatMark } from "./chat-text.ts";
+import type { Totals } from "./totals.ts";
+import type { QueueItem } from "./types.ts";
+
+export interface SavedCall {
+  id: string;
+  name: string;
+  arguments: Record<string, unknown>;
+  extra?: Record<string, unknown>;
+}
+
+export interface SavedMessage {
+  role: "user" | "assistant" | "tool";
+  content: string;
+  tool_calls?: SavedCall[];
+  tool_call_id?: string;
+  name?: string;
+  is_error?: boolean;
+  reasoning?: unknown[];
+}
+
+/** A prompt that waits. `shown`: it stands in chat already (an inject). */
+export interface Prompt extends QueueItem {
+  shown?: boolean;
+}
+
+/** What ctl, cfg, plan and name change. */
+export interface Settings {
+  name: string;
+  /** Name of its config. */
+  agent: string;
+  backend: string;
+  model: string;
+  cwd: string;
+  params: Params;
+  tools: string[];
+  plan: string;
+  feed: string;
+  /** The rendered system prompt, and the facts that it was rendered with. */
+  system: string;
+  prime: Record<string, string>;
+}
+
+export interface SavedAgent extends Settings {
+  id: string;
+  /** UUID of the agent that made it. */
+  creator?: string;
+  messages: SavedMessage[];
+  usage: Totals;
+  queue: Prompt[];
+  held: boolean;
+  inject?: Prompt;
+  /** Texts of agentSpawn that ride with the first prompt. */
+  spawn: string[];
+  /** The last prompt submitted. */
+  last: string;
+  /** A turn was under way. */
+  running: boolean;
+  /** Number of the last journal line that is part of this. */
+  seq: number;
+  chat: ChatMark;
+}
+
+export function toSaved(message: Message): SavedMessage {
+  switch (message.role) {
+    case "tool":
+      return {
+        role: "tool",
+        content: message.content,
+        tool_call_id: message.toolCallId,
+        name: message.name,
+        ...(message.isError ? { is_error: true } : {}),
+      };
+    case "assistant":
+      return {
+        role: "assistant",
+        content: message.content,
+        ...(message.toolCalls ? { tool_calls: message.toolCalls.map(savedCall) } : {}),
+        ...(message.reasoning ? { reasoning: message.reasoning } : {}),
+      };
+    default:
+      return { role: "user", content: message.content };
+  }
+}
+
+const savedCall = ({ id, name, args, extra }: ToolCall): SavedCall => ({
+  id,
+  name,
+  arguments: args,
+  ...(extra ? { extra } : {}),
+});
+
+/** undefined: nothing that can be used. */
+export function fromSaved(value: unknown): Message | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const saved = value as Partial<SavedMessage>;
+  const content = typeof saved.content === "string" ? saved.content : "";
+  switch (saved.role) {
+    case "user":
+      return { role: "user", content };
+    case "tool":
+      return {
+        role: "tool",
+        content,
+        toolCallId: String(saved.tool_call_id ?? ""),
+        name: String(saved.name ?? ""),
+        ...(saved.is_error ? { isError: true } : {}),
+      };
+    case "assistant":
+      return {
+        role: "assistant",
+        content,
+        ...(Array.isArray(saved.tool_calls) ? { toolCalls: saved.tool_calls.map(callOf) } : {}),
+        ...(Array.isArray(saved.reasoning) ? { reasoning: saved.reasoning as never[] } : {}),
+      };
+    default:
+      return undefined;
+  }
+}
+
+function callOf(saved: Partial<SavedCall>): ToolCall {
+  const { arguments: args } = saved;
+  return {
+    id: String(saved.id ?? ""),
+    name: String(saved.name ?? ""),
+    args: typeof args === "object" && args !== null && !Array.isArray(args) ? args : {},
+    ...(saved.extra ? { extra: saved.extra } : {}),
+  };
+}

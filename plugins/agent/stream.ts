@@ -1,0 +1,109 @@
+/** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
+import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
+import { record } from "./lines.ts";
+import type { Runtime } from "./runtime.ts";
+import { addUsage, usageText } from "./totals.ts";
+import { usage as usageHook } from "./types.ts";
+
+/** A call as the model wrote it. */
+export interface RawCall {
+  id: string;
+  name: string;
+  args: string;
+  extra?: Record<string, unknown>;
+  cut: boolean;
+}
+
+/** What has come so far; complete when `stop` is set. */
+export interface Reply {
+  readonly id: string;
+  text: string;
+  readonly calls: RawCall[];
+  readonly reasoning: ReasoningBlock[];
+  stop: StopReason | undefined;
+  /** The provider's own word for it. */
+  raw: string | undefined;
+}
+
+export const newReply = (id: string): Reply => ({
+  id,
+  text: "",
+  calls: [],
+  reasoning: [],
+  stop: undefined,
+  raw: undefined,
+});
+
+/** Fills `reply`. Throws what the backend throws; the signal's reason as soon as it aborts, whatever the backend does. */
+export async function stream(
+  rt: Runtime,
+  reply: Reply,
+  messages: readonly Message[],
+  tools: readonly ToolSchema[],
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const attempt = new AbortController();
+  const stop = () => attempt.abort(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  const { idleMs } = rt.deps.options;
+  const silence = setTimeout(
+    () => attempt.abort(new BackendError("transient", `the model sent nothing for ${idleMs / 1000} s`)),
+    idleMs,
+  );
+  try {
+    const events = rt.provider.chatStream(messages, tools, rt.params, attempt.signal)[Symbol.asyncIterator]();
+    const pull = puller(events, attempt.signal);
+    for (let next = await pull(); !next.done; next = await pull()) {
+      silence.refresh();
+      const event = next.value;
+      switch (event.type) {
+        case "text":
+          reply.text += event.text;
+          rt.chat.reply(reply.id, event.text);
+          await rt.chat.raw.drain();
+          break;
+        case "reasoning-block":
+          reply.reasoning.push(event.block);
+          break;
+        case "call": {
+          const { type: _, cut, ...call } = event;
+          reply.calls.push({ ...call, cut: cut === true });
+          break;
+        }
+        case "usage": {
+          const totals = { ...rt.totals };
+          addUsage(totals, event.usage);
+          void record(rt, { kind: "totals", totals });
+          rt.watch.set("usage", usageText(totals));
+          rt.deps.call(usageHook, event.usage, rt.at, rt.provider.model);
+          break;
+        }
+        case "done":
+          reply.stop = event.stop;
+          reply.raw = event.raw;
+          break;
+        case "reasoning":
+          break;
+      }
+    }
+  } finally {
+    clearTimeout(silence);
+    signal.removeEventListener("abort", stop);
+    // The backend may still hold a connection open.
+    if (reply.stop === undefined) attempt.abort(new Error("the reply is no longer wanted"));
+  }
+  if (reply.stop === undefined) throw new BackendError("transient", "the reply broke off without a finish mark");
+}
+
+/** `next` that also ends when the signal aborts. One listener for all pulls: racing promises would pile up. */
+function puller<T>(events: AsyncIterator<T>, signal: AbortSignal): () => Promise<IteratorResult<T>> {
+  let reject: (reason: unknown) => void = () => {};
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return () =>
+    new Promise((resolve, fail) => {
+      if (signal.aborted) return fail(signal.reason);
+      reject = fail;
+      events.next().then(resolve, fail);
+    });
+}

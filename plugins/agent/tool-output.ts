@@ -1,0 +1,63 @@
+/** Shows the output of calls that run side by side: one block at a time, in call order, the first live. */
+import type { Chat } from "./chat.ts";
+import { limits } from "./limits.ts";
+
+export interface ToolOutput {
+  /** Output of call `i` as it comes. */
+  write(i: number, text: string): void;
+  /** Call `i` has ended with `content` (undefined: it never came to run, and is shown as such by `content`). */
+  done(i: number, content: string): void;
+}
+
+interface Slot {
+  tool: string;
+  language: string | undefined;
+  /** Output that waits for its turn. */
+  backlog: string;
+  /** What was streamed, to tell what of the result is new; undefined: more than is kept. */
+  seen: string | undefined;
+  final: string | undefined;
+}
+
+export function toolOutput(chat: Chat, calls: readonly { tool: string; language: string | undefined }[]): ToolOutput {
+  const slots: Slot[] = calls.map((call) => ({ ...call, backlog: "", seen: "", final: undefined }));
+  let live = 0;
+  const show = (slot: Slot, text: string) => chat.tool(slot.tool, slot.language, text);
+  const advance = () => {
+    for (let slot = slots[live]; slot?.final !== undefined; slot = slots[++live]) {
+      show(slot, slot.backlog);
+      show(slot, rest(slot, slot.final));
+      chat.end();
+    }
+    const next = slots[live];
+    if (next && next.backlog !== "") {
+      show(next, next.backlog);
+      next.backlog = "";
+    }
+  };
+  return {
+    write(i, text) {
+      const slot = slots[i] as Slot;
+      if (slot.final !== undefined) return;
+      const seen = slot.seen === undefined ? undefined : slot.seen + text;
+      slot.seen = seen !== undefined && seen.length > limits.toolBacklog ? undefined : seen;
+      if (i === live) show(slot, text);
+      else if (slot.seen !== undefined) slot.backlog += text;
+    },
+    done(i, content) {
+      const slot = slots[i] as Slot;
+      slot.final ??= content;
+      advance();
+    },
+  };
+}
+
+/** What a result adds to the output that was streamed already. */
+function rest({ seen }: Slot, final: string): string {
+  if (seen === undefined) return "";
+  if (seen === "") return final;
+  const start = seen.trimEnd();
+  if (final.startsWith(seen)) return final.slice(seen.length);
+  if (final.startsWith(start)) return final.slice(start.length);
+  return "";
+}

@@ -1,0 +1,28 @@
+/** `tools`, `tool_load`, `tool_unload`: what an agent has loaded. */
+import { NineError } from "#core";
+import { allowed } from "./context.ts";
+import { record } from "./lines.ts";
+import type { Runtime } from "./runtime.ts";
+
+export const printTools = (rt: Runtime): string => rt.tools.map((name) => `${name}\n`).join("");
+
+/** Names apart by white space. All are checked before the first is loaded. Throws NineError. */
+export function loadTools(rt: Runtime, what: string, text: string): Promise<void> {
+  const wanted = words(text);
+  if (wanted.length === 0) throw new NineError(`${what}: no tool name`);
+  for (const name of wanted) {
+    if (!rt.deps.tools.get(name)) throw new NineError(`${what}: unknown tool ${JSON.stringify(name.slice(0, 40))}`);
+    if (!allowed(rt, name)) throw new NineError(`${what}: tool ${name} is not allowed by config ${rt.agent}`);
+  }
+  return record(rt, { kind: "set", values: { tools: [...new Set([...rt.tools, ...wanted])] } });
+}
+
+export function unloadTools(rt: Runtime, what: string, text: string): Promise<void> {
+  const unwanted = words(text);
+  for (const name of unwanted)
+    if (!rt.tools.includes(name))
+      throw new NineError(`${what}: tool ${JSON.stringify(name.slice(0, 40))} is not loaded`);
+  return record(rt, { kind: "set", values: { tools: rt.tools.filter((name) => !unwanted.includes(name)) } });
+}
+
+const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");

@@ -1,0 +1,43 @@
+/** Tokens and cost of one agent, and how `stats` words them. */
+import type { Usage } from "#plugins/backends";
+
+export interface Totals {
+  input: number;
+  output: number;
+  cached: number;
+  requests: number;
+  /** Tool rounds. */
+  steps: number;
+  estimated: boolean;
+  /** USD, of everything and of the last turn. */
+  cost: number;
+  costLast: number;
+}
+
+export const noTotals = (): Totals => ({
+  input: 0,
+  output: 0,
+  cached: 0,
+  requests: 0,
+  steps: 0,
+  estimated: false,
+  cost: 0,
+  costLast: 0,
+});
+
+export function addUsage(to: Totals, usage: Usage): void {
+  to.input += usage.input;
+  to.output += usage.output;
+  to.cached += usage.cachedInput ?? 0;
+  to.requests++;
+  to.estimated ||= usage.estimated === true;
+  to.cost += usage.costUSD ?? 0;
+  to.costLast += usage.costUSD ?? 0;
+}
+
+export function usageText({ input, output, cached, requests, estimated }: Totals): string {
+  const more = cached > 0 ? `, ${cached} cached` : "";
+  return `${input} in, ${output} out, ${requests} requests${more}${estimated ? " [estimated]" : ""}`;
+}
+
+export const dollars = (amount: number): string => `$${amount.toFixed(4)}`;

@@ -1,0 +1,152 @@
+/** One turn: prompt -> reply -> calls -> results -> reply … until a reply has no calls. */
+import { messageOf } from "#core";
+import type { ReasoningBlock, ToolCall } from "#plugins/backends";
+import { learnWindow, loadedTools, measure, schemasOf } from "./context.ts";
+import { plan, runCalls } from "./dispatch.ts";
+import { record } from "./lines.ts";
+import { isMissing, reconnect } from "./provider.ts";
+import { refresh } from "./refresh.ts";
+import { getReply, Stopped, TurnFailed } from "./retry.ts";
+import { fail, info, pathOf, publish, type Runtime, setState, type Turn } from "./runtime.ts";
+import { type Prompt, toSaved } from "./saved.ts";
+import type { Reply } from "./stream.ts";
+import { dollars } from "./totals.ts";
+import { preTurn, type TurnDraft } from "./types.ts";
+
+/** `dropped`: a hook refused the prompt. */
+export type TurnEnding = "ok" | "dropped" | "error" | "stopped";
+
+/** Runs the turn of `item`, which stands in the queue. Never throws. Every call has its result when it resolves. */
+export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<TurnEnding> {
+  const { signal } = turn.controller;
+  try {
+    if (!(await begin(rt, item))) return "dropped";
+    if (signal.aborted) throw new Stopped("");
+    await rounds(rt, signal);
+    return "ok";
+  } catch (error) {
+    if (error instanceof Stopped) {
+      await storeReply(rt, error.text, [], []);
+      info(rt, "stopped");
+      return "stopped";
+    }
+    if (!(error instanceof TurnFailed)) {
+      rt.deps.log.error("a turn failed", { agent: rt.id, error: error instanceof Error ? error.stack : String(error) });
+      fail(rt, messageOf(error));
+    }
+    return signal.aborted ? "stopped" : "error";
+  } finally {
+    // Only a fault of ours, or of a scheduler, leaves one open.
+    for (const { id, name } of rt.history.open) {
+      const content = `error: ${name}: the call was lost`;
+      await record(rt, {
+        kind: "message",
+        message: toSaved({ role: "tool", toolCallId: id, name, content, isError: true }),
+      });
+    }
+    measure(rt);
+    rt.chat.end();
+  }
+}
+
+/** Stores the prompt. False: a hook refused it. */
+async function begin(rt: Runtime, item: Prompt): Promise<boolean> {
+  if (rt.stale) await refresh(rt);
+  if (isMissing(rt.provider)) await reconnect(rt);
+  if (!item.shown) rt.chat.block("user", item.text);
+  const added: string[] = [];
+  const draft: TurnDraft = { at: rt.at, prompt: item.text, depth: item.depth, inject: (text) => void added.push(text) };
+  const block = await rt.deps.call(preTurn, draft);
+  if (block) {
+    info(rt, `prompt dropped: ${block.block}`);
+    await record(rt, { kind: "unqueued", ids: [item.id] });
+    return false;
+  }
+  for (const text of rt.spawn) await record(rt, { kind: "message", message: toSaved({ role: "user", content: text }) });
+  const content = [item.text, ...added].join("\n");
+  await record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id] });
+  await record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0 } });
+  return true;
+}
+
+async function rounds(rt: Runtime, signal: AbortSignal): Promise<void> {
+  const { maxSteps } = rt.config;
+  for (let round = 0; ; round++) {
+    await whilePaused(rt, signal);
+    checkCost(rt);
+    const last = maxSteps > 0 && round >= maxSteps;
+    if (last) await nudge(rt, maxSteps);
+    const tools = last ? [] : loadedTools(rt);
+    setState(rt, "thinking");
+    void learnWindow(rt);
+    const reply = await getReply(rt, schemasOf(tools), signal);
+    rt.chat.end();
+    if (last || reply.calls.length === 0) return endOf(rt, reply);
+    const planned = plan(rt, reply.calls, reply.stop === "length");
+    // Not awaited: the tools start while the disk works; the order of the journal's lines is that of the calls.
+    const stored = storeReply(
+      rt,
+      reply.text,
+      planned.map(({ call }) => call),
+      reply.reasoning,
+    );
+    await runCalls(rt, planned, signal);
+    await stored;
+    await record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
+    measure(rt);
+    if (signal.aborted) throw new Stopped("");
+  }
+}
+
+/** The reply that ends a turn. */
+async function endOf(rt: Runtime, reply: Reply): Promise<void> {
+  await storeReply(rt, reply.text, [], reply.reasoning);
+  const why = reply.raw || reply.stop;
+  const failed = (text: string) => {
+    fail(rt, text);
+    return new TurnFailed(text);
+  };
+  if (reply.text.trim() === "") throw failed(`the model gave an empty reply (finish reason: ${why})`);
+  if (reply.stop === "length") info(rt, "the reply was cut by the output limit");
+  if (reply.stop === "content_filter" || (reply.stop === "other" && reply.raw))
+    throw failed(`the model stopped: ${why}`);
+}
+
+async function storeReply(rt: Runtime, text: string, calls: ToolCall[], reasoning: ReasoningBlock[]): Promise<void> {
+  if (text.trim() === "" && calls.length === 0) return;
+  const message = toSaved({
+    role: "assistant",
+    content: text,
+    ...(calls.length > 0 ? { toolCalls: calls } : {}),
+    ...(reasoning.length > 0 ? { reasoning } : {}),
+  });
+  await record(rt, { kind: "message", message });
+}
+
+/** Waits at a border between two steps as long as the agent is paused. */
+async function whilePaused(rt: Runtime, signal: AbortSignal): Promise<void> {
+  while (rt.paused) {
+    setState(rt, "paused");
+    await new Promise<void>((wake) => {
+      rt.wake.add(wake);
+      signal.addEventListener("abort", () => wake(), { once: true });
+    });
+    if (signal.aborted) throw new Stopped("");
+  }
+}
+
+function checkCost(rt: Runtime): void {
+  const { maxCost } = rt.deps.options;
+  if (maxCost === undefined || rt.deps.spent(rt.session) < maxCost) return;
+  const text = `spending limit of ${dollars(maxCost)} is reached (raise OLLIE_MAX_SESSION_COST)`;
+  fail(rt, text);
+  throw new TurnFailed(text);
+}
+
+async function nudge(rt: Runtime, steps: number): Promise<void> {
+  const text = `step limit reached (${steps})`;
+  info(rt, text);
+  publish(rt, "steps", `E ${pathOf(rt)} ${text}`);
+  const content = `The limit of ${steps} tool rounds is reached. Answer now with what you have; no tool can be called.`;
+  await record(rt, { kind: "message", message: toSaved({ role: "user", content }) });
+}
