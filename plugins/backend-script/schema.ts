@@ -86,7 +86,8 @@ const scenario = z.strictObject({
 export function checkScenario(value: unknown, source: string): Scenario {
   const { data, error } = scenario.safeParse(value);
   if (data) return data;
-  const issue = error.issues[0];
+  // A misspelt key is also a missing one: the former says more.
+  const issue = error.issues.find(({ code }) => code === "unrecognized_keys") ?? error.issues[0];
   const path = issue?.path.length ? `${issue.path.join(".")}: ` : "";
   const text =
     issue?.code === "unrecognized_keys" ? `unknown key ${JSON.stringify(issue.keys[0])}` : lower(issue?.message ?? "");
