@@ -1,12 +1,39 @@
 /** The tree for programs in the same process: `k.fs`. Same rights, same state machines, no socket. */
 import type { NineError } from "./errors.ts";
-import type { FsStat, KernelFs } from "./kernel.ts";
 import { lazyAbort } from "./tree/call.ts";
 import type { OpenFile } from "./tree/modes.ts";
 import { nameOf } from "./tree/node.ts";
 import type { Principal } from "./tree/principal.ts";
 import type { Text } from "./tree/spec.ts";
 import type { Tree } from "./tree/tree.ts";
+
+export interface FsStat {
+  name: string;
+  dir: boolean;
+  mode: number;
+  uid: string;
+  gid: string;
+  length: number;
+  qid: { type: number; vers: number; path: number };
+}
+
+/** The tree without a socket, for tests and embedders. Paths start at the root; errors are NineError with the Rerror's text. */
+export interface KernelFs {
+  /** Reads to the end. A blocking file is read once. */
+  read(path: string): Promise<string>;
+  /** Opens, writes, closes: the write has taken effect when this resolves. */
+  write(path: string, data: Text): Promise<void>;
+  /** Writes, then reads the reply on the same fid. */
+  rdwr(path: string, body: Text): Promise<string>;
+  /** What a blocking file gives, until its end or until the loop is left. */
+  stream(path: string): AsyncIterable<string>;
+  ls(path: string): Promise<string[]>;
+  stat(path: string): Promise<FsStat>;
+  remove(path: string): Promise<void>;
+  rename(path: string, name: string): Promise<void>;
+  /** The same tree seen by somebody else. */
+  as(principal: Principal): KernelFs;
+}
 
 const chunk = 64 * 1024;
 

@@ -5,9 +5,10 @@ export { configDir, dataDir, expandHome, packageRoot, searchPath } from "./confi
 export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
 export type { ErrorCode } from "./errors.ts";
 export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";
+export type { FsStat, KernelFs } from "./fs.ts";
 export type { AnyHook, Block, CrashPolicy, Hook, HookKind, TapOrder } from "./hooks.ts";
 export { hook } from "./hooks.ts";
-export type { FsStat, Kernel, KernelFs, KernelOptions, PluginStatus } from "./kernel.ts";
+export type { Kernel, KernelOptions } from "./kernel.ts";
 export { createKernel } from "./kernel.ts";
 export { attach, fault, pluginState, spec } from "./kernel-hooks.ts";
 export type { Logger, LogLevel } from "./log.ts";
@@ -24,6 +25,7 @@ export type {
   UseOptions,
 } from "./plugin.ts";
 export { definePlugin } from "./plugin.ts";
+export type { PluginStatus } from "./plugins.ts";
 export type { Token } from "./services.ts";
 export { token } from "./services.ts";
 export type {

@@ -1,6 +1,6 @@
 /** The hooks of the kernel itself. All others belong to plugins and live in their types.ts. */
 import { hook } from "./hooks.ts";
-import type { PluginStatus } from "./kernel.ts";
+import type { PluginStatus } from "./plugins.ts";
 import type { Fragment } from "./tree/merge.ts";
 
 /** Something a plugin did wrong, or that got lost: handlers, taps, commits that failed at the clunk, late errors. */

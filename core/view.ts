@@ -1,5 +1,5 @@
 /** The kernel as the plugin `control` sees it. A service, so that core serves no files of its own. */
-import type { PluginStatus } from "./kernel.ts";
+import type { PluginStatus } from "./plugins.ts";
 import { token } from "./services.ts";
 import type { Principal } from "./tree/principal.ts";
 
