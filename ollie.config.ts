@@ -1,10 +1,12 @@
 /** What olliesrv runs with where the user has no ollie.config.ts of their own. Swapping a part is swapping its line. */
 import { defineConfig } from "ollie";
+import agent from "ollie/plugins/agent";
 import agentConfig from "ollie/plugins/agent-config";
 import backendOpenai from "ollie/plugins/backend-openai";
 import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
 import events from "ollie/plugins/events";
+import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
 import tools from "ollie/plugins/tools";
@@ -15,11 +17,13 @@ export default defineConfig({
     events(),
     sessions(),
     agentConfig(),
+    prompts(),
     backends(),
     backendScript(),
     backendOpenai(),
     tools(),
     scheduler(),
     toolsrv(),
+    agent(),
   ],
 });

@@ -3,12 +3,13 @@
 // Core and plugins are one ESM build with splitting: tokens, hooks and scopes are known by identity, so every entry must
 // share one copy of them. Libraries are bundled, because the start of a Node program costs by the module. The 9P client,
 // the terminal client and toolsrv are programs of their own: one file each.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { install, prune } from "./dist.mjs";
 import { root } from "./setup.mjs";
 import { digest, stale, writeStamp } from "./stamp.mjs";
+import { facades, stock, stockPlugins } from "./stock.mjs";
 
 // Libraries in CommonJS ask for Node's own modules by require, which an ES module has not.
 const require =
@@ -30,23 +31,17 @@ const common = {
 const esm = { format: "esm", banner: { js: require } };
 
 function kernelAndPlugins() {
-  const entries = {
-    "core/index": "core/index.ts",
-    "core/tree/index": "core/tree/index.ts",
-    "core/ninep/client": "core/ninep/client.ts",
-    "core/bin/olliesrv": "core/bin/olliesrv.ts",
-    "testing/index": "test/kit/index.ts",
-    "ollie.config": "ollie.config.ts",
-  };
-  for (const plugin of readdirSync(join(root, "plugins")).sort()) {
-    for (const name of ["types", "index"]) {
-      const file = `plugins/${plugin}/${name}`;
-      if (existsSync(join(root, `${file}.ts`))) entries[file] = `${file}.ts`;
-    }
-  }
   return {
     ...esm,
-    entryPoints: entries,
+    entryPoints: {
+      "core/index": "core/index.ts",
+      "core/tree/index": "core/tree/index.ts",
+      "core/ninep/client": "core/ninep/client.ts",
+      "core/bin/olliesrv": "core/bin/olliesrv.ts",
+      "testing/index": "test/kit/index.ts",
+      [stock]: stock,
+    },
+    plugins: [stockPlugins],
     outdir: "dist",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
@@ -94,7 +89,7 @@ async function build() {
       .filter((b) => b.stdin || Object.keys(b.entryPoints).length)
       .map((options) => bundle({ ...common, ...options })),
   );
-  const files = made.flatMap((result) => result.outputFiles);
+  const files = [...made.flatMap((result) => result.outputFiles), ...(await facades(bundle, common))];
   install(files);
   prune(files);
 }
