@@ -55,7 +55,10 @@ export interface Client extends AsyncDisposable {
   read(path: string, options?: CallOptions): Promise<Buffer>;
   /** What the file gives, as it comes, until its end, an abort (rejects with the reason), or until the loop is left. */
   stream(path: string, options?: CallOptions): AsyncGenerator<Buffer, void, undefined>;
-  /** Opens with OTRUNC, writes in pieces of iounit, closes: the write has taken effect when this resolves. Empty data only truncates. */
+  /**
+   * Opens with OTRUNC, writes in pieces of iounit, closes: the write has taken effect when this resolves. Empty data only truncates.
+   * Of a write that fails or is aborted nothing is committed; its fid stays in use until the connection ends.
+   */
   write(path: string, data: Uint8Array | string, options?: CallOptions): Promise<void>;
   /** Writes `body`, then reads the whole reply on the same fid. An undefined body asks for the file's usage. */
   rdwr(path: string, body?: Uint8Array | string, options?: CallOptions): Promise<Buffer>;
@@ -247,7 +250,7 @@ function clientOf(rpc: ReturnType<typeof rpcOver>, duplex: Duplex): Client {
     },
     async write(path, data, options) {
       const file = await open(path, OWRITE | OTRUNC, options);
-      // A write that fails leaves its fid to the end of the connection: a clunk would commit the part that was taken.
+      // No clunk after a failure: it would commit the part that was taken.
       if (data.length > 0) await file.write(data, 0, options);
       await file.close();
     },
