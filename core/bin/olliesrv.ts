@@ -177,8 +177,11 @@ async function stop(flags: Flags): Promise<number> {
   const { connect: attach } = await import("../ninep/client.ts");
   const client = await attach(address);
   await client.write("ctl", "kill\n").catch((error: unknown) => {
+    const text = messageOf(error);
+    // A build without the plugin control has no ctl.
+    if (/not found/.test(text)) throw new Error(`the daemon at ${address} serves no ctl: end its process`);
     // It may hang up before it answers.
-    if (!/connection/i.test(messageOf(error))) throw error;
+    if (!/connection/i.test(text)) throw error;
   });
   for (let waited = 0; waited < 10_000; waited += 20) {
     if (!(await answers(address))) return 0;
