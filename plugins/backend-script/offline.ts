@@ -28,12 +28,12 @@ export const offline: Scenario = {
     {
       when: { prompt: "^\\s*read:\\s*(\\S[^\\n]*)", offers: "file_read" },
       repeat: "always",
-      steps: [call("file_read", { path: "{{match.1}}" })],
+      steps: [call("file_read", { file_path: "{{match.1}}" })],
     },
     {
       when: { prompt: "^\\s*write:\\s*(\\S+)\\s+(.+)", offers: "file_write" },
       repeat: "always",
-      steps: [call("file_write", { path: "{{match.1}}", content: "{{match.2}}\n" })],
+      steps: [call("file_write", { file_path: "{{match.1}}", content: "{{match.2}}\n" })],
     },
     {
       when: { prompt: "^\\s*(run|read|write):", result: "" },

@@ -6,25 +6,29 @@ import type { Registry } from "./registry.ts";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const line = (text: string) => text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim();
 
+/** Backends begin their errors with their name. */
+const failed = (backend: string, error: string) =>
+  error.startsWith(`${backend}: `) ? line(error) : `${backend}: ${line(error)}`;
+
 export const files = (registry: Registry) => [
   leaf("backends", {
     doc: "Backends, one a line: name, `usable` or `-`, and why, between tabs. The one that agents get who name none is marked `* `",
     read: async () => {
       const rows = await registry.survey();
       let chosen: { name: string; why: string } | undefined;
-      let failed = "";
+      let refused = "";
       try {
         chosen = await registry.choose();
       } catch (error) {
         if (!(error instanceof NineError)) throw error;
-        failed = `${line(messageOf(error))}\n`;
+        refused = `${line(messageOf(error))}\n`;
       }
       const text = rows.map(({ name, ok, why }) => {
         const mine = chosen?.name === name;
         const reason = mine && chosen && chosen.why !== why ? `chosen by ${chosen.why}; ${why}` : why;
         return `${mine ? "* " : "  "}${name}\t${ok ? "usable" : "-"}\t${line(reason)}\n`;
       });
-      return text.join("") + failed;
+      return text.join("") + refused;
     },
   }),
   leaf("models", {
@@ -32,7 +36,7 @@ export const files = (registry: Registry) => [
     read: async () => {
       const lists = await registry.models();
       const lines = lists.flatMap(({ backend, models, error }) =>
-        error === undefined ? models.map((model) => `${backend}/${line(model)}`) : [`${backend}: ${line(error)}`],
+        error === undefined ? models.map((model) => `${backend}/${line(model)}`) : [failed(backend, error)],
       );
       return lines.map((text) => `${text}\n`).join("");
     },

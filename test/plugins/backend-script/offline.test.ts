@@ -52,9 +52,9 @@ test("takes the tool that is there, and says so where none is", async () => {
 test("knows run, read and write", async () => {
   const all = ["shell", "file_read", "file_write"];
   expect((await turn(prompt("run: echo a | wc"), ...all)).calls).toEqual([["shell", { command: "echo a | wc" }]]);
-  expect((await turn(prompt(" read: a b.txt\n"), ...all)).calls).toEqual([["file_read", { path: "a b.txt" }]]);
+  expect((await turn(prompt(" read: a b.txt\n"), ...all)).calls).toEqual([["file_read", { file_path: "a b.txt" }]]);
   expect((await turn(prompt("write: n.txt two words"), ...all)).calls).toEqual([
-    ["file_write", { path: "n.txt", content: "two words\n" }],
+    ["file_write", { file_path: "n.txt", content: "two words\n" }],
   ]);
   expect((await turn(answered("run: pwd", "shell", "/tmp"), ...all)).text).toBe("/tmp\n");
 });
