@@ -4,9 +4,9 @@
 // share one copy of them. Libraries are bundled, because the start of a Node program costs by the module. The 9P client,
 // the terminal client and toolsrv are programs of their own: one file each.
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { install, prune } from "./dist.mjs";
+import { lazyLibraries, wrapper } from "./library.mjs";
 import { root } from "./setup.mjs";
 import { digest, stale, writeStamp } from "./stamp.mjs";
 import { facades, stock, stockPlugins } from "./stock.mjs";
@@ -41,7 +41,7 @@ function kernelAndPlugins() {
       "testing/index": "test/kit/index.ts",
       [stock]: stock,
     },
-    plugins: [stockPlugins],
+    plugins: [stockPlugins, lazyLibraries],
     outdir: "dist",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
@@ -49,7 +49,7 @@ function kernelAndPlugins() {
 }
 
 function program(outfile, source, format = esm) {
-  return { ...format, entryPoints: [source], outfile };
+  return { ...format, entryPoints: [source], plugins: [lazyLibraries], outfile };
 }
 
 /**
@@ -57,10 +57,7 @@ function program(outfile, source, format = esm) {
  * meet by the Standard Schema interface, not by identity.
  */
 function vendor(name) {
-  const module = createRequire(import.meta.url)(name);
-  const names = Object.keys(module).filter((key) => key !== "default" && key !== "__esModule");
-  const contents = `import * as all from "${name}"; export const { ${names.join(", ")} } = all; export default all;`;
-  return { ...esm, stdin: { contents, resolveDir: root }, outfile: `dist/vendor/${name}.js` };
+  return { ...esm, stdin: { contents: wrapper(name), resolveDir: root }, outfile: `dist/vendor/${name}.js` };
 }
 
 async function build() {
