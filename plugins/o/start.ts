@@ -49,6 +49,7 @@ export async function start(argv: readonly string[]): Promise<number> {
 /** What to answer once: the arguments, what comes through a pipe, or both. Undefined: a conversation. */
 async function wholeQuestion(options: StartOptions): Promise<string | undefined> {
   const stdin = fstatSync(0);
+  // A program that runs us may leave its end of a socket open for ever: with a question that is not waited for.
   const piped = stdin.isFIFO() || stdin.isFile() || (stdin.isSocket() && options.question === undefined);
   if (!piped) {
     if (options.question === undefined && !process.stdin.isTTY) return "";

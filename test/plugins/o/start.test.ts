@@ -97,7 +97,9 @@ describe("with a question", () => {
 
   it("takes it from a pipe, and adds a pipe to an argument", async () => {
     expect(await start([], "one\ntwo\n")).toMatchObject({ status: 0, stdout: "You said: one\ntwo\n" });
-    expect(await start(["sum up:"], "one\n")).toMatchObject({ status: 0, stdout: "You said: sum up:\n\none\n" });
+    const command = `printf 'one\\n' | ${process.execPath} ${program} start 'sum up:'`;
+    const { status, stdout } = spawnSync("sh", ["-c", command], { cwd: work, env, encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "You said: sum up:\n\none\n" });
   });
 
   it("answers with what came after the last tool", async () => {
