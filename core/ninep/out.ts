@@ -17,31 +17,32 @@ export interface Out {
 }
 
 export function output(duplex: Duplex): Out {
-  let slab = Buffer.allocUnsafeSlow(SLAB);
+  let slab: Buffer | undefined;
   let at = 0;
   let held = 0;
   let scheduled = false;
 
   const flush = () => {
     scheduled = false;
-    if (at === 0) return;
+    if (at === 0 || !slab) return;
     const ready = slab.subarray(0, at);
     at = 0;
     if (duplex.destroyed) return;
     duplex.write(ready);
-    // With nothing queued the kernel holds a copy and the slab can serve again.
-    if (duplex.writableLength > 0) slab = Buffer.allocUnsafeSlow(SLAB);
+    // With nothing queued the operating system has its copy and the slab can serve again.
+    if (duplex.writableLength > 0) slab = undefined;
   };
   return {
     send(msg) {
       const size = sizeOf(msg);
-      if (size > slab.length - at) flush();
-      if (size > slab.length) {
+      if (size > SLAB - at) flush();
+      if (size > SLAB) {
         const large = Buffer.allocUnsafeSlow(size);
         encodeInto(msg, large, 0);
         if (!duplex.destroyed) duplex.write(large);
         return;
       }
+      slab ??= Buffer.allocUnsafeSlow(SLAB);
       at = encodeInto(msg, slab, at);
       if (held > 0 || scheduled) return;
       scheduled = true;

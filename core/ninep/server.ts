@@ -39,7 +39,11 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
   let held: Tmsg[] | undefined;
 
   const fail = (request: Request, error: unknown) =>
-    pending.reply(request, { type: "Rerror", tag: request.tag, ename: cutText(messageOf(error), msize - 9) });
+    pending.reply(request, {
+      type: "Rerror",
+      tag: request.tag,
+      ename: cutText(messageOf(error), Math.min(msize - 9, 0xffff)),
+    });
 
   function reset(reason: Error): void {
     pending.reset(reason);

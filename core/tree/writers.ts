@@ -32,10 +32,23 @@ export function closeWriter(site: Site, trunc: boolean): Writer {
   let chunks: Uint8Array[] = [];
   let size = 0;
   let wrote = trunc;
+  /** A write was refused: what came before it is a part, and a part never takes effect. */
+  let spoiled: NineError | undefined;
+  const dropped = (why: string) =>
+    site.guard.host.report(
+      owner.name,
+      path,
+      new OllieError("E_DROPPED", `${name}: ${size} bytes were dropped: ${why}`),
+    );
   return {
     write(data, answer) {
-      if (size + data.length > max) return answer.fail(tooLong(name, max));
       const total = size + data.length;
+      const refuse = (error: NineError) => {
+        spoiled = error;
+        answer.fail(error);
+      };
+      if (spoiled) return answer.fail(spoiled);
+      if (total > max) return refuse(tooLong(name, max));
       const check = spec.check;
       const take = () => {
         chunks.push(Uint8Array.prototype.slice.call(data));
@@ -46,26 +59,22 @@ export function closeWriter(site: Site, trunc: boolean): Writer {
       if (!check) return take();
       site.guard.run(owner, "write", site.node, 0, () => check(site.context(answer.abort), total), {
         ok: take,
-        fail: answer.fail,
+        fail: refuse,
       });
     },
     close(commit, answer) {
       const data = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
       chunks = [];
-      if (!wrote) return answer.ok();
+      if (!wrote && !spoiled) return answer.ok();
       if (!commit) {
-        if (size > 0)
-          site.guard.host.report(
-            owner.name,
-            path,
-            new OllieError("E_DROPPED", `${name}: ${size} bytes were dropped: the connection ended before the clunk`),
-          );
+        if (size > 0) dropped("the connection ended before the clunk");
         return answer.ok();
       }
+      if (spoiled) return answer.fail(spoiled);
       site.guard.run(owner, "write", site.node, handlerLimit, () => spec.write?.(site.context(site.abort), data), {
         ok: () => answer.ok(),
         fail(error) {
-          site.guard.host.report(owner.name, path, new OllieError("E_DROPPED", error.message));
+          dropped(error.message);
           answer.fail(error);
         },
       });
