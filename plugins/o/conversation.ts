@@ -3,17 +3,12 @@ import { type Client, ORDWR } from "#core/client";
 import { type ChatEvent, chatParser } from "./blocks.ts";
 
 export interface Conversation {
-  readonly session: string;
-  /** Path of the agent in the tree. */
-  readonly path: string;
   /** Resolves when the agent has it: it runs now, or is queued. */
   submit(text: string): Promise<void>;
   /** Resolves when the agent has nothing left to do and all that it said has been handed to `onEvent`. */
   idle(): Promise<void>;
   /** One command to the agent's ctl; gives the reply. */
   ctl(line: string): Promise<string>;
-  /** Ends the session. */
-  kill(): Promise<void>;
   /** Why the chat ended: the session was killed, or the daemon went away. Never rejects. */
   readonly ended: Promise<string>;
 }
@@ -55,8 +50,6 @@ export async function converse(
     });
 
   return {
-    session,
-    path,
     ended,
     submit: (text) => client.write(`${path}/prompt`, text),
     async idle() {
@@ -71,8 +64,5 @@ export async function converse(
       await readTo((await client.stat(`${path}/chat.raw`)).length);
     },
     ctl: async (line) => (await client.rdwr(`${path}/ctl`, line)).toString().trimEnd(),
-    kill: async () => {
-      await client.rdwr(`session/${session}/ctl`, "kill");
-    },
   };
 }

@@ -39,7 +39,7 @@ export async function start(argv: readonly string[]): Promise<number> {
       if (talked) say(`session ${place.session} stays: npm start -- --session ${place.session}`);
       return 0;
     } finally {
-      if (!keep) await client.rdwr(`session/${place.session}/ctl`, "kill").catch(() => {});
+      if (!keep) await client.remove(`session/${place.session}`).catch(() => {});
     }
   } finally {
     await client.close();
