@@ -43,10 +43,10 @@ function tooDeep(value: object): boolean {
   return false;
 }
 
-/** An integer literal outside of strings that a double rounds. */
+/** An integer literal outside of strings that is too large to be exact as a double, and as the text made of it. */
 function unsafeInteger(text: string): string | undefined {
   if (!/\d{16}/.test(text)) return undefined;
   for (const [literal] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g))
-    if (/^-?\d{16,}$/.test(literal) && BigInt(literal) !== BigInt(Number(literal))) return literal.slice(0, 40);
+    if (/^-?\d{16,}$/.test(literal) && !Number.isSafeInteger(Number(literal))) return literal.slice(0, 40);
   return undefined;
 }

@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import { ok, startAgent } from "./kit.ts";
+import { call, calls, done, hang, say, text } from "./model.ts";
+
+/** A tool runner that answers at once, but for `shell`, which runs until it is stopped. */
+const slowShell = async (
+  { tool, args }: { tool: string; args: Record<string, unknown> },
+  { signal, onOutput }: { signal: AbortSignal; onOutput?: (text: string) => void },
+) => {
+  if (tool !== "shell") return ok(`${tool} ${args.n}`);
+  onOutput?.("part\n");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  return { status: "cancelled" as const, content: "part\n" };
+};
+
+test("H-020: stop leaves every call with one result, and the next prompt is accepted", async () => {
+  const { fs, A, model, idle, ran, until, agent } = await startAgent({ run: slowShell });
+  model.replies = [calls(call("look", { n: 1 }), call("shell"), call("look", { n: 2 })), say("fine")];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => agent().state === "calling: shell");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  expect(ran.map(({ tool }) => tool)).toEqual(["look", "shell"]);
+  await fs.write(`${A}/prompt`, "and now?");
+  await idle();
+  expect(model.complaints).toEqual([]);
+  const results = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
+  expect(results).toHaveLength(3);
+  expect(results[0]?.content).toBe("look 1");
+  expect(results[1]?.content).toMatch(/^part\n\(interrupted: the call had started .* user's stop/);
+  expect(results[2]?.content).toMatch(/^not started: /);
+});
+
+test("H-021: interrupted, not started and blocked are told apart, and none says that the user refused", async () => {
+  const { fs, A, model, idle, until, agent } = await startAgent({ run: slowShell });
+  model.replies = [calls(call("shell"), call("shell")), say("ok")];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => agent().state === "calling: shell");
+  agent().interrupt("test");
+  await idle();
+  await fs.write(`${A}/prompt`, "next");
+  await idle();
+  const [first, second] = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
+  expect(first?.content).toContain("part\n(interrupted");
+  expect(second?.content).toContain("not started");
+  for (const result of [first, second]) expect(result?.content).not.toMatch(/refus|denied|block/i);
+});
+
+test("H-022: blank text before a stop is not stored; other text is", async () => {
+  const { fs, A, model, idle, until } = await startAgent();
+  model.replies = [[text("\n\n"), hang()], [text("I was "), hang()], say("ok")];
+  await fs.write(`${A}/prompt`, "one");
+  await until(() => model.requests.length === 1);
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  await fs.write(`${A}/prompt`, "two");
+  await until(async () => (await fs.read(`${A}/chat`)).includes("I was"));
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  await fs.write(`${A}/prompt`, "three");
+  await idle();
+  expect(model.complaints).toEqual([]);
+  expect(model.requests[2]?.messages.slice(1).map(({ role, content }) => `${role} ${content}`)).toEqual([
+    "user one",
+    "user two",
+    "assistant I was ",
+    "user three",
+  ]);
+  expect(await fs.read(`${A}/chat`)).toBe(
+    "user: one\n:: stopped\nuser: two\nassistant: I was \n:: stopped\nuser: three\nassistant: ok\n",
+  );
+});
+
+test("H-085: stop holds the queue and says so; the next prompt runs at once, then the queue goes on", async () => {
+  const { fs, A, model, idle, until } = await startAgent();
+  model.replies = [[text("a"), hang()], say("c"), say("b")];
+  await fs.write(`${A}/prompt`, "A");
+  await until(() => model.requests.length === 1);
+  await fs.write(`${A}/prompt`, "B");
+  expect(await fs.read(`${A}/stats`)).toContain("queued=1\nheld=0\n");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  expect(await fs.read(`${A}/stats`)).toContain("queued=1\nheld=1\n");
+  expect(await fs.read(`${A}/queue`)).toMatch(/^\w+\t\S+\tB\n$/);
+  await fs.write(`${A}/prompt`, "C");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/user: C\nassistant: c\nuser: B\nassistant: b\n$/);
+  expect(await fs.read(`${A}/stats`)).toContain("queued=0\nheld=0\n");
+});
+
+test("resume goes on with a held queue", async () => {
+  const { fs, A, model, idle, until } = await startAgent();
+  model.replies = [[hang()], say("b")];
+  await fs.write(`${A}/prompt`, "A");
+  await until(() => model.requests.length === 1);
+  await fs.write(`${A}/fifo`, "B");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  await fs.rdwr(`${A}/ctl`, "resume");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/user: B\nassistant: b\n$/);
+});
+
+test("pause finishes the step, holds what comes, and resume goes on", async () => {
+  const { fs, A, model, idle, until, agent } = await startAgent({
+    run: async () => {
+      agent().pause();
+      return ok("seen");
+    },
+  });
+  model.replies = [calls(call("look")), say("after"), say("second")];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => agent().state === "paused");
+  expect(model.requests).toHaveLength(1);
+  await fs.write(`${A}/prompt`, "more");
+  await fs.rdwr(`${A}/ctl`, "resume");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/assistant: after\nuser: more\nassistant: second\n$/);
+});
+
+test("stop ends a paused turn, and stop without a turn does nothing", async () => {
+  const { fs, A, model, idle, until, agent } = await startAgent({
+    run: async () => {
+      agent().pause();
+      return ok("seen");
+    },
+  });
+  model.replies = [calls(call("look")), say("new")];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => agent().state === "paused");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  expect(agent().interrupt("again")).toBe(false);
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await fs.write(`${A}/prompt`, "next");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/:: stopped\nuser: next\nassistant: new\n$/);
+  expect(model.complaints).toEqual([]);
+});
+
+test("inject rides on the next tool result; unused it is the next prompt, before the queue", async () => {
+  const { fs, A, model, idle, until } = await startAgent({
+    run: async () => {
+      await fs.write(`${A}/inject`, "use B instead\n");
+      return ok("seen");
+    },
+  });
+  const until2 = { release: () => {} };
+  const waiting = new Promise<void>((resolve) => {
+    until2.release = resolve;
+  });
+  model.replies = [
+    calls(call("look")),
+    [text("fi"), { type: "wait", until: waiting }, text("ne"), done()],
+    say("as you say"),
+    say("last"),
+  ];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => model.requests.length === 2);
+  expect(model.requests[1]?.messages.at(-1)?.content).toBe(
+    "seen\n\n<system-user-interruption>\nuse B instead\n</system-user-interruption>",
+  );
+  await fs.write(`${A}/fifo`, "queued");
+  await fs.write(`${A}/inject`, "one more thing");
+  until2.release();
+  await idle();
+  expect(model.requests.slice(2).map(({ messages }) => messages.at(-1)?.content)).toEqual(["one more thing", "queued"]);
+  const chat = await fs.read(`${A}/chat`);
+  expect(chat.match(/user: one more thing\n/g)).toHaveLength(1);
+  expect(chat.match(/user: use B instead\n/g)).toHaveLength(1);
+});
+
+test("inject without a turn is a prompt", async () => {
+  const { fs, A, model, idle } = await startAgent();
+  model.replies = [say("ok")];
+  await fs.write(`${A}/inject`, "hello");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toBe("user: hello\nassistant: ok\n");
+});
+
+test("kill ends open readers and the turn that runs", async () => {
+  const { fs, A, model, until, lines } = await startAgent();
+  model.replies = [[text("on and on"), hang()]];
+  const read = (async () => {
+    let all = "";
+    for await (const piece of fs.stream(`${A}/chat`)) all += piece;
+    return all;
+  })();
+  await fs.write(`${A}/prompt`, "go");
+  await until(async () => (await fs.read(`${A}/chat`)).includes("on and on"));
+  await fs.rdwr(`${A}/ctl`, "kill");
+  expect(await read).toMatch(/^user: go\nassistant: on and on\n/);
+  expect(await fs.ls("/session/s1/agent")).toEqual(["new"]);
+  await until(() => lines.includes("A kill session/s1/agent/a1"));
+});
