@@ -1,5 +1,6 @@
 /** Plugin sessions: session/, and what of it is kept on disk. */
 import { join } from "node:path";
+import * as z from "zod";
 import { dataDir, definePlugin, expandHome, Root } from "#core";
 import { invalidate } from "#plugins/control";
 import { Events } from "#plugins/events";
@@ -7,7 +8,6 @@ import { ToolRunner } from "#plugins/toolsrv";
 import { sessionDir } from "./files.ts";
 import { openFolder } from "./folder.ts";
 import { memoryFolder } from "./memory.ts";
-import { options } from "./options.ts";
 import { registry } from "./sessions.ts";
 import { PerSession, Sessions } from "./types.ts";
 
@@ -18,7 +18,14 @@ export default definePlugin({
   wants: [Events, ToolRunner],
   // a second daemon on the same folder must not start
   required: true,
-  config: options,
+  config: z
+    .strictObject({
+      /** Folder of the saved sessions. Default: {data}/sessions. */
+      dir: z.string().optional(),
+      /** False: nothing is kept over a restart. */
+      persist: z.boolean().default(true),
+    })
+    .prefault({}),
   async setup(api) {
     const events = api.tryUse(Events);
     const report = (text: string, id = "", name = id) => {
