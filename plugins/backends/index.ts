@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { definePlugin, Root } from "#core";
 import { Backends } from "#plugins/backends";
+import { invalidate } from "#plugins/control";
 import { envFile } from "./envfile.ts";
 import { files } from "./files.ts";
 import { registry } from "./registry.ts";
@@ -18,7 +19,7 @@ export default definePlugin({
     })
     .default({}),
   provides: [Backends],
-  setup({ config, log, mount, provide }) {
+  setup({ config, log, mount, on, provide }) {
     const load = envFile(process.env);
     const refresh = () => {
       const problem = load();
@@ -27,6 +28,9 @@ export default definePlugin({
     refresh();
     const backends = registry({ ...config, refresh });
     provide(Backends, backends);
+    on(invalidate, (what) => {
+      if (what === undefined || what === "models") backends.invalidate();
+    });
     mount(Root, ...files(backends));
   },
 });

@@ -8,6 +8,7 @@ import backendOpenAI from "../../../plugins/backend-openai/index.ts";
 import backendScript from "../../../plugins/backend-script/index.ts";
 import backends from "../../../plugins/backends/index.ts";
 import { Backends } from "../../../plugins/backends/types.ts";
+import { invalidate } from "../../../plugins/control/types.ts";
 import { type OpenAIFake, openaiFake } from "../../fakes/openai.ts";
 
 const ours = /^(OLLIE_|OPENAI_)/;
@@ -58,11 +59,11 @@ test("a key in the config directory's env file is found, and its value shown now
 test("models lists what is usable, with a line for what fails", async () => {
   fake = await openaiFake({ models: ["b", "a/x", "odd\nname"] });
   process.env.OLLIE_OPENAI_URL = fake.url;
-  const { fs, use } = await start();
+  const { fs, call } = await start();
   expect(await fs.read("/models")).toBe("openai/a/x\nopenai/b\nopenai/odd name\nscript/offline\n");
   await fake.close();
   expect(await fs.read("/models")).toContain("openai/b\n");
-  use(Backends)?.invalidate();
+  call(invalidate, "models");
   expect(await fs.read("/models")).toMatch(/^openai: http:\/\/127.*ECONNREFUSED.*\nscript\/offline\n$/);
 });
 
