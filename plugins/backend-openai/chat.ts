@@ -32,12 +32,18 @@ export async function* chat(
       const { text } = await line.text(response, 64 * 1024);
       throw statusError(response.status, response.headers, text, settings.key);
     }
-    for await (const event of eventsOf(response, line, settings.key)) {
-      if (event.data.trim() === "[DONE]") {
-        over = true;
-        break;
+    for await (const batch of eventsOf(response, line, settings.key)) {
+      let silent = true;
+      for (const event of batch) {
+        over = event.data.trim() === "[DONE]";
+        if (over) break;
+        for (const given of answer.take(chunkOf(event, settings.key))) {
+          silent = false;
+          yield given;
+        }
       }
-      yield* answer.take(chunkOf(event, settings.key));
+      if (over) break;
+      if (silent) yield { type: "progress" };
     }
     yield* answer.end(over, JSON.stringify(body).length);
   } catch (error) {
@@ -51,10 +57,10 @@ export async function* chat(
 }
 
 /**
- * The events of a body. One that is a JSON object (of a server that does not stream, or an error with a good status) is
+ * The events of a body, a batch for each piece that came. One that is a JSON object (of a server that does not stream, or an error with a good status) is
  * one event and its end; a page is an error. The first character tells, since content types lie.
  */
-async function* eventsOf(response: Response, line: Connection, key: string): AsyncGenerator<ServerEvent> {
+async function* eventsOf(response: Response, line: Connection, key: string): AsyncGenerator<ServerEvent[]> {
   if (!response.body) return;
   const parser = sseParser();
   let first: string | undefined;
@@ -65,13 +71,12 @@ async function* eventsOf(response: Response, line: Connection, key: string): Asy
       first = /\S/.exec(new TextDecoder().decode(bytes))?.[0];
       if (first === "{" || first === "<") document = "";
     }
-    if (document === undefined) yield* parsed(() => parser.push(bytes));
-    else if (document.length < documentLimit) document += decoder.decode(bytes, { stream: true });
+    if (document !== undefined && document.length < documentLimit) document += decoder.decode(bytes, { stream: true });
+    yield document === undefined ? parsed(() => parser.push(bytes)) : [];
   }
-  if (document === undefined) return yield* parsed(() => parser.end());
+  if (document === undefined) return yield parsed(() => parser.end());
   if (!isReply(document)) throw notAStream(document, key);
-  yield { event: "message", data: document };
-  yield { event: "message", data: "[DONE]" };
+  yield [document, "[DONE]"].map((data) => ({ event: "message", data }));
 }
 
 /** Characters of a body that is not a stream. */

@@ -80,6 +80,8 @@ export type StreamEvent =
    * where `args` parses.
    */
   | { type: "call"; id: string; name: string; args: string; extra?: Record<string, unknown>; cut?: true }
+  /** Something came of which nothing can be given out yet (a part of a call, a sign of life): the provider is not silent. */
+  | { type: "progress" }
   | { type: "usage"; usage: Usage }
   /** Always the last event of a reply that ended properly. A stream that ends without it broke. */
   | { type: "done"; stop: StopReason; raw?: string };

@@ -61,7 +61,8 @@ test("events come in order: text, calls, usage, done", async () => {
   const fake = await fakeProvider();
   fake.reply(reasoning("hm"), text("a"), call("shell", {}), usage(7, 3));
   const { events, reasoning: thought } = await ask(backendOf(fake));
-  expect(events.map(({ type }) => type)).toEqual(["reasoning", "text", "call", "usage", "done"]);
+  const types = events.map(({ type }) => type).filter((type) => type !== "progress");
+  expect(types).toEqual(["reasoning", "text", "call", "usage", "done"]);
   expect(thought).toBe("hm");
 });
 
@@ -202,6 +203,14 @@ test("H-019: a stream that falls silent is given up, as transient", async () => 
   expect(outcome.text).toBe("a");
   expect(failure(outcome).kind).toBe("transient");
   expect(await fake.requests[0]?.closed).toBe(true);
+});
+
+test("parts of a call and comments are signs of life", async () => {
+  const fake = await fakeProvider();
+  fake.reply(raw(": working\n\n"), wait(30), call("shell", { command: "ls" }), wait(30));
+  const { events } = await ask(backendOf(fake));
+  expect(events[0]).toEqual({ type: "progress" });
+  expect(events.filter(({ type }) => type === "progress").length).toBeGreaterThan(1);
 });
 
 test("a slow reader is not taken for a silent server", async () => {
