@@ -66,6 +66,7 @@ function fields(name: string, file: string, exec: string, meta: Record<string, u
     scope: word("scope", ["read", "write", "global"]) ?? (readOnly ? "read" : "global"),
     tier: word("tier", ["hot", "warm", "cold"]) ?? "warm",
     readOnly,
+    exact: flag("exact"),
     sudo: flag("sudo"),
     timeout: one("timeout", isSeconds, "seconds, 0 for none") ?? 30,
     exec,

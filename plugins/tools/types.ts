@@ -26,6 +26,8 @@ export interface Tool {
   readOnly: boolean;
   /** Fence language of its output in chat.raw. */
   outputFormat?: string;
+  /** Its output goes to the model as it is: escapes and carriage returns are content, not a terminal's progress. */
+  exact: boolean;
   sudo: boolean;
   /** Seconds; 0: none. Default 30. */
   timeout: number;

@@ -1,5 +1,5 @@
 // What every tool script needs: its arguments, and one way to fail.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 
 /** The arguments: one JSON object on stdin. */
 export function readArgs() {
@@ -14,8 +14,34 @@ export function readArgs() {
   return value;
 }
 
+/** A required string; it may be empty. */
+export function needString(args, name) {
+  if (typeof args[name] !== "string") fail(`${name} is missing`);
+  return args[name];
+}
+
+/** An optional whole number of at least `least`. */
+export function optionalCount(args, name, least, otherwise) {
+  const value = args[name];
+  if (value === undefined || value === null) return otherwise;
+  if (!Number.isInteger(value) || value < least) fail(`${name} must be a whole number of at least ${least}`);
+  return value;
+}
+
 /** Ends the tool with one sentence and status 1. */
 export function fail(message) {
-  process.stdout.write(`${message}\n`);
+  say(`${message}\n`);
   process.exit(1);
+}
+
+/** Writes all of `text` before it returns, also to a pipe. */
+export function say(text) {
+  const bytes = Buffer.from(text);
+  for (let done = 0; done < bytes.length; ) {
+    try {
+      done += writeSync(1, bytes, done);
+    } catch (error) {
+      if (error.code !== "EAGAIN") process.exit(1);
+    }
+  }
 }

@@ -53,7 +53,7 @@ export function calls(tools: Tools, cookie: string): Calls {
         running.delete(call.id);
         if (result.left.length > 0) finished.add(mark);
         out.close();
-        return toResult(result, call.timeout);
+        return toResult(result, { timeout: call.timeout, exact: prepared.exact });
       });
       try {
         yield* out.records();

@@ -7,7 +7,7 @@ import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "
 import { passArgs } from "./argv.ts";
 import type { Job } from "./run.ts";
 
-export type Prepared = { job: Job } | { refused: string };
+export type Prepared = { job: Job; exact: boolean } | { refused: string };
 
 export function prepare(call: CallBody, tools: Tools, cookie: string, own = process.env): Prepared {
   const tool = tools.get(call.tool);
@@ -34,7 +34,10 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   };
   if (variable === undefined) delete env.OLLIE_TOOL_ARGS;
   else env.OLLIE_TOOL_ARGS = variable;
-  return { job: { exec: tool.exec, argv, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie } };
+  return {
+    exact: tool.exact,
+    job: { exec: tool.exec, argv, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie },
+  };
 }
 
 /** Checked at every call: a spawn in a missing directory fails with a message that names the program instead. */

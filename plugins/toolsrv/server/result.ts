@@ -4,10 +4,14 @@ import type { ToolResult, ToolStatus } from "#plugins/toolsrv";
 import { reduce } from "./reduce.ts";
 import type { Ended } from "./run.ts";
 
-export function toResult(ended: Ended, timeout: number): ToolResult {
+export function toResult(ended: Ended, { timeout, exact }: { timeout: number; exact: boolean }): ToolResult {
   if (ended.error !== undefined) return { status: "refused", content: `the tool could not be started: ${ended.error}` };
   const status = statusOf(ended);
-  const lines = [heading(ended, status, timeout), output(ended), leftovers(ended)].filter((line) => line !== "");
+  const lines = [
+    heading(ended, status, timeout),
+    output(ended, exact ? (text) => text : reduce),
+    leftovers(ended),
+  ].filter((line) => line !== "");
   return {
     status,
     content: lines.join("\n") || "(no output, exit 0)",
@@ -40,12 +44,12 @@ function heading(ended: Ended, status: ToolStatus, timeout: number): string {
 
 const numberOf = (name: string): number => constants.signals[name as NodeJS.Signals] ?? 0;
 
-function output(ended: Ended): string {
-  const head = reduce(ended.head);
+function output(ended: Ended, shown: (text: string) => string): string {
+  const head = shown(ended.head);
   const joined =
     ended.omitted === 0
       ? head
-      : `${head.replace(/\n$/, "")}\n[... ${ended.omitted} bytes left out ...]\n${reduce(ended.tail)}`;
+      : `${head.replace(/\n$/, "")}\n[... ${ended.omitted} bytes left out ...]\n${shown(ended.tail)}`;
   return joined.trim() === "" ? "" : joined.replace(/\n$/, "");
 }
 

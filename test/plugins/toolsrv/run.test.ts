@@ -32,7 +32,7 @@ async function shell(
   const env = { ...toolEnv(process.env), ...unattended, OLLIE_PROC: cookie };
   const job = { exec: shellTool, argv: [command], stdin: JSON.stringify({ command }), env, cwd, timeout, cookie };
   const ended = await run(job, { signal, onOutput });
-  return { ...toResult(ended, timeout), ended, cookie };
+  return { ...toResult(ended, { timeout, exact: false }), ended, cookie };
 }
 
 describe("run", () => {
