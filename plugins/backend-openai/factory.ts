@@ -47,10 +47,10 @@ export function openaiBackend(options: OpenAIOptions = {}): BackendFactory {
         setModel(name) {
           model = name;
         },
-        async *chatStream(messages, tools, params, signal) {
+        chatStream(messages, tools, params, signal) {
           const now = usable(env, options.url);
           const body = bodyOf(model, messages, tools, params, now.official);
-          yield* chat(body, { settings: now, fetch: send, idle, signal });
+          return chat(body, { settings: now, fetch: send, idle, signal });
         },
         async contextLength() {
           try {
