@@ -32,18 +32,18 @@ export function renderer({ write, style, width, typedHere }: RenderOptions): (ev
   const toolText = (text: string): void => {
     kept += text;
     for (let at = kept.indexOf("\n"); at >= 0; at = kept.indexOf("\n")) {
-      if (lines++ < shownLines) put(style.dim(`  ${cut(printable(kept.slice(0, at)))}\n`));
+      if (lines++ < shownLines) put(`${style.dim(`  ${cut(printable(kept.slice(0, at)))}`)}\n`);
       kept = kept.slice(at + 1);
     }
   };
 
   const finish = ({ type, label }: ChatEvent): void => {
-    if (type === "call") put(style.dim(`${cut(printable(`→ ${label} ${kept.trim()}`))}\n`));
+    if (type === "call") put(`${style.dim(cut(printable(`→ ${label} ${kept.trim()}`)))}\n`);
     else if (type === "user" && !typedHere(kept)) eachLine(kept, (line) => style.bold(`user: ${line}`));
     else if (type === "error") eachLine(kept, (line) => style.red(`error: ${line}`));
     else if (type === "tool") {
       if (kept.trim() !== "") toolText("\n");
-      if (lines > shownLines) put(style.dim(`  … ${lines - shownLines} more lines\n`));
+      if (lines > shownLines) put(`${style.dim(`  … ${lines - shownLines} more lines`)}\n`);
     } else if (type === "info" || type === "retry" || type === "exec")
       eachLine(kept, (line) => style.dim(`:: ${line}`));
   };

@@ -38,8 +38,8 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
     prompted = true;
     lines.prompt(true);
   };
-  const tell = (text: string): void => write(style.dim(text.endsWith("\n") ? text : `${text}\n`));
-  const fail = (error: unknown): void => write(style.red(`error: ${(error as Error).message}\n`));
+  const tell = (text: string): void => write(`${style.dim(text.trimEnd())}\n`);
+  const fail = (error: unknown): void => write(`${style.red(`error: ${(error as Error).message}`)}\n`);
   const typedHere = (text: string): boolean => {
     const at = typed.indexOf(text.trim());
     if (at >= 0) typed.splice(at, 1);
