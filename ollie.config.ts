@@ -5,7 +5,9 @@ import agentConfig from "ollie/plugins/agent-config";
 import backendOpenai from "ollie/plugins/backend-openai";
 import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
+import control from "ollie/plugins/control";
 import events from "ollie/plugins/events";
+import logPino from "ollie/plugins/log-pino";
 import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
@@ -14,7 +16,9 @@ import toolsrv from "ollie/plugins/toolsrv";
 
 export default defineConfig({
   plugins: [
+    logPino(),
     events(),
+    control(),
     sessions(),
     agentConfig(),
     prompts(),
