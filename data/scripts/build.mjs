@@ -3,8 +3,6 @@
 // Core and plugins are one ESM build with splitting: tokens, hooks and scopes are known by identity, so every entry must
 // share one copy of them. Libraries are bundled, because the start of a Node program costs by the module. The 9P client,
 // the terminal client and toolsrv are programs of their own: one file each.
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { install, prune } from "./dist.mjs";
 import { lazyLibraries, wrapper } from "./library.mjs";
 import { root } from "./setup.mjs";
@@ -70,22 +68,7 @@ async function build() {
     vendor("zod"),
     vendor("tapable"),
   ];
-  const here = (file) => {
-    if (!/^(core|plugins|test)\//.test(file) || existsSync(join(root, file))) return true;
-    console.error(`build: ${file} does not exist yet, left out`);
-    return false;
-  };
-  for (const b of bundles) {
-    if (!b.entryPoints) continue;
-    b.entryPoints = Array.isArray(b.entryPoints)
-      ? b.entryPoints.filter(here)
-      : Object.fromEntries(Object.entries(b.entryPoints).filter(([, f]) => here(f)));
-  }
-  const made = await Promise.all(
-    bundles
-      .filter((b) => b.stdin || Object.keys(b.entryPoints).length)
-      .map((options) => bundle({ ...common, ...options })),
-  );
+  const made = await Promise.all(bundles.map((options) => bundle({ ...common, ...options })));
   const files = [...made.flatMap((result) => result.outputFiles), ...(await facades(bundle, common))];
   install(files);
   prune(files);
