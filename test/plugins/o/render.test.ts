@@ -29,7 +29,7 @@ it("shows answers whole, calls as a line, tool output cut in both directions", (
   );
   const lines = screen.split("\n");
   expect(lines.slice(0, 3)).toEqual(["I look.", `→ shell {"command":"yyyyyyy…`, `  0 ${"x".repeat(25)}…`]);
-  expect(lines.slice(13)).toEqual(["  … 8 more lines", "Done.", ""]);
+  expect(lines.slice(14)).toEqual(["  … 8 more lines", "Done.", ""]);
 });
 
 it("leaves no blank lines between blocks in a terminal with colours", () => {
