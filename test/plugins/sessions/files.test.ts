@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Principal } from "#core";
-import { start } from "./kit.ts";
+import { Events } from "#plugins/events";
+import { must, start } from "./kit.ts";
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
 
@@ -125,20 +126,23 @@ test("a session is renamed by its name file and by the directory", async () => {
 });
 
 test("events tell of new, renamed and killed sessions", async () => {
-  const { fs } = await start();
-  const seen: string[] = [];
-  const lines = (async () => {
-    for await (const text of fs.stream("/eventwait")) {
-      seen.push(...text.trimEnd().split("\n"));
-      if (seen.length >= 3) return;
-    }
-  })();
-  await new Promise((resolve) => setImmediate(resolve));
+  const { kernel, fs, sessions } = await start();
+  const reader = must(kernel.use(Events)).subscribe("session.*");
   await fs.rdwr("/session/new", "name=a");
   await fs.rename("/session/a", "b");
-  await fs.remove("/session/b");
-  await lines.catch(() => {});
-  expect(seen[0]).toBe("S new session/a");
+  await fs.write("/session/b/name", "b");
+  await sessions.kill(must(sessions.get("b")));
+  await expect(fs.rdwr("/session/new", "name=x cwd=/nowhere")).rejects.toThrow();
+  const seen: unknown[] = [];
+  for (let line = reader.take(1000); line !== undefined; line = reader.take(1000)) seen.push(line);
+  expect(seen).toEqual([
+    "S new session/a\n",
+    "S rename session/a session/b\n",
+    "S kill session/b\n",
+    "S new session/x\n",
+    "S kill session/x\n",
+  ]);
+  reader.close();
 });
 
 test("ctl runs its lines in order, and none when one is wrong", async () => {

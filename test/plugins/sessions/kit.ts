@@ -8,6 +8,11 @@ import { type Session, type SessionPart, Sessions } from "#plugins/sessions";
 import events from "../../../plugins/events/index.ts";
 import sessions from "../../../plugins/sessions/index.ts";
 
+export const must = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error("it is not there");
+  return value;
+};
+
 export function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), "ollie-test-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));

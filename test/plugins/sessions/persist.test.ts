@@ -13,12 +13,8 @@ import {
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Session } from "#plugins/sessions";
-import { type Rig, start, tempDir } from "./kit.ts";
+import { must, type Rig, start, tempDir } from "./kit.ts";
 
-const must = <T>(value: T | undefined): T => {
-  if (value === undefined) throw new Error("it is not there");
-  return value;
-};
 const files = (dir: string) => readdirSync(dir).filter((name) => !name.startsWith("lock."));
 const notesOf = (rig: Rig, session: Session) => rig.part.notes.get(session.id);
 
