@@ -7,7 +7,7 @@ const sources = [
   "core",
   "plugins",
   "test/kit",
-  "data/scripts/build.mjs",
+  "data/scripts",
   "ollie.config.ts",
   "package.json",
   "package-lock.json",
