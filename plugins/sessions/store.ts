@@ -4,7 +4,7 @@
  * never applies a line twice.
  */
 import { closeSync, constants, openSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { diskError, replaceFile, syncDir } from "./disk.ts";
 import { journalFile } from "./journal.ts";
@@ -103,7 +103,8 @@ export function sessionStore(dir: string, id: string): SessionStore {
         if (removed) return path;
         try {
           const reached = journal === "keep" ? base : number();
-          await replaceFile(path, make(reached));
+          const text = make(reached);
+          if (!(await holds(path, text))) await replaceFile(path, text);
           base = reached;
         } catch (error) {
           throw diskError("not saved", path, error);
@@ -129,4 +130,13 @@ export function sessionStore(dir: string, id: string): SessionStore {
       }),
     close: () => enqueue(log.close),
   };
+}
+
+/** Whether the file says that already: a daemon that ends saves all its sessions, and most have not changed. */
+async function holds(path: string, text: string): Promise<boolean> {
+  try {
+    return (await stat(path)).size === Buffer.byteLength(text) && (await readFile(path, "utf8")) === text;
+  } catch {
+    return false;
+  }
 }

@@ -233,9 +233,11 @@ test("H-035: a full disk loses nothing, is told once with its name, and the next
   await expect(rig.part.add(session, big)).rejects.toThrow(`journal not written: no space left on ${disk}`);
   await expect(rig.part.add(session, big)).rejects.toThrow(/no space left/);
   await expect(rig.sessions.save(session)).rejects.toThrow(`not saved: no space left on ${disk}`);
+  await expect(rig.fs.rdwr("/session/new", `name=more env.A=${big}`)).rejects.toThrow(/no space left/);
+  expect(rig.sessions.get("more")).toBeUndefined();
   events.push((await event).value ?? "");
   expect(events.join("")).toBe(`E session/s journal not written: no space left on ${disk}\n`);
-  expect(rig.log.filter((line) => line.includes("no space"))).toHaveLength(1);
+  expect(rig.log.filter((line) => line.startsWith("session s:"))).toHaveLength(1);
   expect(readFileSync(join(dir, `${session.id}.json`), "utf8")).toBe(before);
   expect(files(dir).filter((name) => name.includes("tmp"))).toEqual([]);
 
