@@ -2,8 +2,7 @@
 import * as z from "zod";
 import { definePlugin, Root } from "#core";
 import { toolsFile } from "./files.ts";
-import { registry } from "./registry.ts";
-import { toolDirs } from "./root.ts";
+import { registry, toolDirs } from "./registry.ts";
 import { Tools } from "./types.ts";
 
 export default definePlugin({

@@ -1,6 +1,7 @@
 /** Every tool on disk. Each look costs a few stats; a file is parsed again only when it changed. */
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { searchPath } from "#core";
 import { MetaFault, makeTool, parseMeta } from "./meta.ts";
 import type { BadTool, Tool, Tools } from "./types.ts";
 
@@ -16,6 +17,9 @@ interface Parsed {
 type Cache = Map<string, Parsed>;
 
 const stamp = (stat: Stats): string => `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+
+/** Where tools are looked for, first wins: OLLIE_TOOLS_PATH (a colon list) or {cfg}/tools, then the package's own. */
+export const toolDirs = (env: NodeJS.ProcessEnv): string[] => searchPath("tools", env);
 
 /** A registry over `dirs()`, which is asked at each look. Folders that do not exist are skipped. */
 export function registry(dirs: () => string[], env: NodeJS.ProcessEnv): Tools {

@@ -55,6 +55,5 @@ export interface Tools {
 export const Tools = token<Tools>("tools");
 
 export { type CheckedArgs, checkArgs, offeredArgs } from "./args.ts";
-export { readTools, registry } from "./registry.ts";
-export { configDir, expandHome, packageRoot, toolDirs } from "./root.ts";
+export { readTools, registry, toolDirs } from "./registry.ts";
 export { isExecutable } from "./variants.ts";

@@ -1,7 +1,7 @@
 /** Variants of a tool: the first whose conditions hold on this host decides. */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { expandHome } from "./root.ts";
+import { expandHome } from "#core";
 
 export const conditionKeys = ["binary", "file", "os", "arch", "env", "nenv"] as const;
 type Condition = (typeof conditionKeys)[number];

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { type Client, clientOver } from "#core/client";
+import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
 import { cookieVariable, sweep } from "./sweep.ts";
 
@@ -43,7 +43,8 @@ done
 /** Rejects with one sentence when it does not come up. */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const cookie = randomUUID();
-  const env = toolEnv(process.env);
+  // What names the folder of sockets (DISPLAY among it) does not reach tools, the folder itself does.
+  const env: Record<string, string> = { ...toolEnv(process.env), NAMESPACE: namespaceDir(process.env) };
   const child = spawn(process.execPath, [options.entry], {
     cwd: "/",
     detached: true,

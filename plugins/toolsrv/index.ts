@@ -1,8 +1,8 @@
 /** Runs tools in processes of their own, one per session: the service ToolRunner. */
 import { join } from "node:path";
 import * as z from "zod";
-import { definePlugin } from "#core";
-import { packageRoot, Tools } from "#plugins/tools";
+import { definePlugin, packageRoot } from "#core";
+import { Tools } from "#plugins/tools";
 import { supervisor } from "./supervise.ts";
 import { tmpBase, tmpDirs } from "./tmp.ts";
 import { ToolRunner } from "./types.ts";

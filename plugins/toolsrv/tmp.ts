@@ -1,7 +1,7 @@
 /** Folders for temporary files: one per session, one per agent below it, 0700, gone with them. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { dataDir, expandHome } from "#core";
 import { startTime } from "./sweep.ts";
 
 export interface TmpDirs {
@@ -14,11 +14,9 @@ export interface TmpDirs {
 
 const ownerFile = ".owner";
 
-/** OLLIE_TMP_PATH, else tmp/ in OLLIE_DATA_PATH, else in ~/.local/share/ollie. */
-export function tmpBase(env: NodeJS.ProcessEnv): string {
-  const data = env.OLLIE_DATA_PATH || join(env.HOME || homedir(), ".local", "share", "ollie");
-  return env.OLLIE_TMP_PATH || join(data, "tmp");
-}
+/** OLLIE_TMP_PATH, else tmp/ where ollie keeps its data. */
+export const tmpBase = (env: NodeJS.ProcessEnv): string =>
+  env.OLLIE_TMP_PATH ? expandHome(env.OLLIE_TMP_PATH, env) : join(dataDir(env), "tmp");
 
 /** Socket paths hold 108 bytes at most, and programs put sockets into TMPDIR: twelve digits of a UUID are enough. */
 const short = (id: string): string => id.replace(/[^0-9A-Za-z]/g, "").slice(0, 12);

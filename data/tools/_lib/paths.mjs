@@ -1,5 +1,6 @@
 // Where file tools may work: the working directory and the folders for temporary files, nothing beside them.
 import { lstatSync, realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { fail } from "./args.mjs";
 
@@ -22,7 +23,7 @@ function roots() {
 export function allowedPath(given) {
   if (given === "") fail("the path is empty");
   if (given.includes("\0")) fail("the path holds a NUL character");
-  const path = resolve(given);
+  const path = resolve(/^~(?:\/|$)/.test(given) ? homedir() + given.slice(1) : given);
   const real = realOf(path, given);
   const allowed = roots();
   if (allowed.some((root) => isInside(real, root))) return real;

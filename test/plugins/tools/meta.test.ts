@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createKernel } from "#core";
-import { packageRoot, readTools, registry, Tools, toolDirs } from "#plugins/tools";
+import { createKernel, packageRoot } from "#core";
+import { readTools, registry, Tools, toolDirs } from "#plugins/tools";
 import { toolsIndex } from "../../../plugins/tools/files.ts";
 import toolsPlugin from "../../../plugins/tools/index.ts";
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "#plugins/tools";
+import { packageRoot } from "#core";
 
 export interface Ran {
   code: number | null;

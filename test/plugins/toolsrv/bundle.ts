@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { packageRoot } from "#plugins/tools";
+import { packageRoot } from "#core";
 
 /** Path of the toolsrv program. Delete it when done. */
 export const toolsrvEntry = (): Promise<string> => bundle("plugins/toolsrv/server/entry.ts");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { packageRoot } from "#plugins/tools";
+import { packageRoot } from "#core";
 import { members, sweep, toolEnv, unattended } from "#plugins/toolsrv";
 import { toResult } from "../../../plugins/toolsrv/server/result.ts";
 import { liveLimit, run } from "../../../plugins/toolsrv/server/run.ts";
