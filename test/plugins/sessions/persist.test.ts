@@ -50,6 +50,14 @@ test("sessions, their variables and their parts come back after a restart", asyn
   expect(second.log).toEqual([]);
 });
 
+test("a start and an end that change nothing write nothing", async () => {
+  const { dir, id } = await crashed();
+  await (await start(dir)).kernel.close();
+  const { ino } = statSync(join(dir, `${id}.json`));
+  await (await start(dir)).kernel.close();
+  expect(statSync(join(dir, `${id}.json`)).ino).toBe(ino);
+});
+
 test("a killed session is gone from the disk, files of its parts too", async () => {
   const dir = tempDir();
   const { sessions, fs } = await start(dir);
