@@ -32,7 +32,9 @@ await run(async () => {
 
 async function npmRunCheck() {
   const bin = (name) => join(root, "node_modules/.bin", name);
-  const biome = await child(bin("biome"), ["ci", "."], process.env);
+  // Biome colours its output in a pipe, too.
+  const colours = process.stdout.isTTY ? [] : ["--colors=off"];
+  const biome = await child(bin("biome"), ["ci", ...colours, "."], process.env);
   const types = await child(bin("tsc"), ["--noEmit"], process.env);
   return biome === 0 && types === 0;
 }
