@@ -1,7 +1,7 @@
 /** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
 import { NineError, OllieError, Rerror } from "../errors.ts";
 import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
-import { type Fragment, merge } from "./merge.ts";
+import { type Fragment, merge, nodes } from "./merge.ts";
 import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
 import {
   type BuiltDir,
@@ -69,9 +69,16 @@ export function createTree(options: TreeOptions): Tree {
   const all = lives();
   const guarded = guard(options);
   const time = Math.floor(Date.now() / 1000);
-  const empty = merge([], options.user);
-  let root = rootNode(empty.root, all);
+  let root = rootNode(merge([], options.user).root, all);
   let waiting: readonly Fragment[] = [];
+  /** Directories of the present build by spec path: a fid that was walked in an earlier one goes on in this one. */
+  let dirs = new Map<string, BuiltDir>([["/", root.spec as BuiltDir]]);
+  const present = (v: Vnode): BuiltDir => {
+    if (v.spec.kind !== "dir") throw new NineError(Rerror.notDir);
+    const dir = dirs.get(v.spec.path);
+    if (!dir) throw new NineError(`${v.spec.owner.name}: plugin stopped`);
+    return dir;
+  };
 
   const context = (v: Vnode, principal: Principal) => contextFor(v, {}, principal, lazyAbort());
   /** Synchronous plugin code that finds instances: its faults are the caller's error. */
@@ -97,15 +104,16 @@ export function createTree(options: TreeOptions): Tree {
       if (merged.faults.length > 0) throw new OllieError("E_SPEC", merged.faults.join("\n"));
       waiting = merged.waiting;
       root = rootNode(merged.root, all);
+      dirs = new Map([...nodes(merged.root)].filter((one) => one.kind === "dir").map((dir) => [dir.path, dir]));
     },
     step(v, name, principal) {
       if (name === "..") return v.parent ?? v;
-      if (v.spec.kind !== "dir") throw new NineError(Rerror.notDir);
+      const dir = present(v);
       if (!allowed(v, principal, execBit)) throw new NineError(Rerror.perm);
       if (isEnded(v.life)) return undefined;
-      const literal = v.spec.children.get(name);
+      const literal = dir.children.get(name);
       if (literal) return child(v, literal, all);
-      const each = v.spec.each;
+      const each = dir.each;
       if (!each) return undefined;
       const value = find(each.owner, v, () => each.spec.get(context(v, principal), name));
       return value === undefined ? undefined : instance(v, each, value, all);
@@ -121,9 +129,8 @@ export function createTree(options: TreeOptions): Tree {
       return at;
     },
     list(v, principal) {
-      if (v.spec.kind !== "dir") throw new NineError(Rerror.notDir);
+      const dir = present(v);
       if (isEnded(v.life)) return [];
-      const dir: BuiltDir = v.spec;
       const found = [...dir.children.values()].map((spec) => child(v, spec, all));
       const each = dir.each;
       if (!each) return found;
@@ -214,8 +221,8 @@ function scopeParent(dir: BuiltDir, scope: Scope<unknown>): BuiltDir | undefined
  * A tree of one owner's nodes, without kernel or plugins: for other protocols, and for tests.
  * Throws OllieError with all faults of the spec.
  */
-export function buildTree(nodes: readonly Node<import("./scope.ts").Base>[], options: Partial<TreeOptions> = {}): Tree {
+export function buildTree(top: readonly Node<import("./scope.ts").Base>[], options: Partial<TreeOptions> = {}): Tree {
   const tree = createTree({ user: "none", report() {}, runAs: (_plugin, fn) => fn(), ...options });
-  tree.rebuild([{ owner: owner("tree"), scope: Root, nodes: nodes as readonly Node<never>[] }]);
+  tree.rebuild([{ owner: owner("tree"), scope: Root, nodes: top as readonly Node<never>[] }]);
   return tree;
 }
