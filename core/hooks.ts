@@ -69,6 +69,12 @@ export const hook = {
   ) => define<"gate", A, R | undefined>("gate", name, meta),
 };
 
+/** What each tap gets behind the hook's own arguments. */
+export interface HookCall {
+  /** Aborts when the tap's time limit is over. Made when it is first asked for. */
+  readonly signal: AbortSignal;
+}
+
 /** What a tap may give back, by kind. */
 export type TapResult<K extends HookKind, R> = K extends "observe"
   ? void
@@ -177,7 +183,7 @@ function compile(
       for (const tap of list)
         engine.tap(tap.plugin, (args) => {
           try {
-            const result = runAs(tap.plugin, () => tap.fn(...args));
+            const result = runAs(tap.plugin, () => tap.fn(...args, unlimited));
             if (isThenable(result)) result.then(undefined, (error: unknown) => report(tap.plugin, where, error));
           } catch (error) {
             report(tap.plugin, where, error);
@@ -231,6 +237,13 @@ function compile(
   }
 }
 
+/** `observe` is synchronous: there is nothing to abort. */
+const unlimited: HookCall = {
+  get signal() {
+    return new AbortController().signal;
+  },
+};
+
 /** One tap with its time limit, visible in `inFlight` while it runs. */
 async function guarded(
   key: AnyHook,
@@ -240,16 +253,24 @@ async function guarded(
   inFlight: Set<InFlight>,
 ): Promise<unknown> {
   const flight: InFlight = { hook: key.name, plugin: tap.plugin, since: Date.now() };
+  let controller: AbortController | undefined;
+  const call: HookCall = {
+    get signal() {
+      controller ??= new AbortController();
+      return controller.signal;
+    },
+  };
   inFlight.add(flight);
   let timer: NodeJS.Timeout | undefined;
   try {
-    const result = runAs(tap.plugin, () => tap.fn(...args));
+    const result = runAs(tap.plugin, () => tap.fn(...args, call));
     if (!isThenable(result) || key.limit === 0) return await result;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new OllieError("E_HOOK", `${tap.plugin}: hook ${key.name} did not answer in ${key.limit} ms`)),
-        key.limit,
-      );
+      timer = setTimeout(() => {
+        const error = new OllieError("E_HOOK", `${tap.plugin}: hook ${key.name} did not answer in ${key.limit} ms`);
+        controller?.abort(error);
+        reject(error);
+      }, key.limit);
       timer.unref();
     });
     return await Promise.race([result, late]);

@@ -6,7 +6,7 @@ export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
 export type { ErrorCode } from "./errors.ts";
 export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";
 export type { FsStat, KernelFs } from "./fs.ts";
-export type { AnyHook, Block, CrashPolicy, Hook, HookKind, TapOrder } from "./hooks.ts";
+export type { AnyHook, Block, CrashPolicy, Hook, HookCall, HookKind, TapOrder } from "./hooks.ts";
 export { hook } from "./hooks.ts";
 export type { Kernel, KernelOptions } from "./kernel.ts";
 export { createKernel } from "./kernel.ts";

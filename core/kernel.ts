@@ -26,6 +26,8 @@ export interface KernelOptions {
   user?: string;
   /** Milliseconds that one plugin's setup may take. Default 10,000. */
   setupLimit?: number;
+  /** Milliseconds that a read, write or rdwr handler may take. Default 60,000. */
+  handlerLimit?: number;
 }
 
 export interface Kernel extends AsyncDisposable {
@@ -71,7 +73,12 @@ export function createKernel(options: KernelOptions): Kernel {
     }
   };
   const bus = hooks(report, who.runAs);
-  const tree = createTree({ user, report, runAs: who.runAs });
+  const tree = createTree({
+    user,
+    report,
+    runAs: who.runAs,
+    ...(options.handlerLimit === undefined ? {} : { handlerLimit: options.handlerLimit }),
+  });
 
   const host: Host = {
     hooks: bus,

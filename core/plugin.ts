@@ -2,7 +2,7 @@
 
 import { callerFolder } from "./attribution.ts";
 import type { StandardSchemaV1 } from "./config/schema.ts";
-import type { CallResult, Hook, HookKind, TapOrder, TapResult } from "./hooks.ts";
+import type { CallResult, Hook, HookCall, HookKind, TapOrder, TapResult } from "./hooks.ts";
 import type { Logger } from "./log.ts";
 import type { Token } from "./services.ts";
 import type { Principal } from "./tree/principal.ts";
@@ -61,7 +61,7 @@ export interface PluginApi<Cfg = unknown> {
   /** Taps a hook. Untapped when the plugin stops. */
   on<K extends HookKind, A extends readonly unknown[], R>(
     hook: Hook<K, A, R>,
-    fn: (...args: A) => TapResult<K, R>,
+    fn: (...args: [...A, call: HookCall]) => TapResult<K, R>,
     order?: TapOrder,
   ): void;
   /** Runs a hook. Without taps it costs no promise. */

@@ -82,6 +82,8 @@ export const contextFor = (node: Vnode, fid: object, principal: Principal, abort
 
 /** Where guarded errors go, and how plugin code is attributed. */
 export interface GuardHost {
+  /** Milliseconds for read, write and rdwr handlers; blocking kinds and requests have no limit. */
+  readonly handlerLimit: number;
   report(plugin: string, path: string, error: unknown): void;
   runAs<T>(plugin: string, fn: () => T): T;
 }
@@ -111,13 +113,16 @@ export function guard(host: GuardHost): Guard {
   let sweep: NodeJS.Timeout | undefined;
   const watch = (entry: Late) => {
     late.add(entry);
-    sweep ??= setInterval(() => {
-      const now = Date.now();
-      for (const one of late) if (one.deadline <= now) one.expire();
-      if (late.size > 0) return;
-      clearInterval(sweep);
-      sweep = undefined;
-    }, 1000).unref();
+    sweep ??= setInterval(
+      () => {
+        const now = Date.now();
+        for (const one of late) if (one.deadline <= now) one.expire();
+        if (late.size > 0) return;
+        clearInterval(sweep);
+        sweep = undefined;
+      },
+      Math.min(1000, host.handlerLimit),
+    ).unref();
   };
   const errorOf: Guard["errorOf"] = (owner, verb, node, error) => {
     if (error instanceof NineError) return error;

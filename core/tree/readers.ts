@@ -6,9 +6,6 @@ import type { Base } from "./scope.ts";
 import { fromIterable, isSource, type Source } from "./source.ts";
 import type { Text } from "./spec.ts";
 
-/** Milliseconds for read, write and rdwr handlers. */
-export const handlerLimit = 60_000;
-
 export const empty = new Uint8Array(0);
 
 /** Bytes of a handler's text; anything else is the handler's fault. */
@@ -35,7 +32,7 @@ export function snapshotReader(site: Site, handler: (c: Base) => Text | PromiseL
       site.file.owner,
       "read",
       site.node,
-      handlerLimit,
+      site.guard.host.handlerLimit,
       () => handler(site.context(first?.answer.abort ?? abort)),
       {
         ok(value) {

@@ -3,7 +3,7 @@ import { NineError } from "../errors.ts";
 import { isThenable } from "../thenable.ts";
 import { type Abort, lazyAbort } from "./call.ts";
 import type { Reader, Site, Writer } from "./open.ts";
-import { bytesOf, empty, handlerLimit, slice, sourceReader } from "./readers.ts";
+import { bytesOf, empty, slice, sourceReader } from "./readers.ts";
 import { fromIterable, fromText } from "./source.ts";
 import type { Text } from "./spec.ts";
 import { tooLong } from "./writers.ts";
@@ -21,17 +21,24 @@ function rdwr(site: Site): [Reader, Writer] {
   const max = spec.max ?? rdwrMax;
   let reply: Uint8Array | undefined;
   const run = (abort: Abort, body: Uint8Array | undefined, ok: () => void, fail: (error: NineError) => void) =>
-    site.guard.run(owner, body ? "write" : "read", site.node, handlerLimit, () => handler(site.context(abort), body), {
-      ok(value) {
-        try {
-          reply = bytesOf(value);
-        } catch (error) {
-          return fail(site.guard.errorOf(owner, "write", site.node, error));
-        }
-        ok();
+    site.guard.run(
+      owner,
+      body ? "write" : "read",
+      site.node,
+      site.guard.host.handlerLimit,
+      () => handler(site.context(abort), body),
+      {
+        ok(value) {
+          try {
+            reply = bytesOf(value);
+          } catch (error) {
+            return fail(site.guard.errorOf(owner, "write", site.node, error));
+          }
+          ok();
+        },
+        fail,
       },
-      fail,
-    });
+    );
   const reader: Reader = {
     read(offset, count, answer) {
       if (reply) return answer.ok(slice(reply, offset, count));

@@ -59,6 +59,8 @@ export interface Tree {
 }
 
 export interface TreeOptions {
+  /** Milliseconds for read, write and rdwr handlers. Default 60,000. */
+  handlerLimit?: number;
   /** Owner of the root. */
   user: string;
   report(plugin: string, path: string, error: unknown): void;
@@ -67,7 +69,7 @@ export interface TreeOptions {
 
 export function createTree(options: TreeOptions): Tree {
   const all = lives();
-  const guarded = guard(options);
+  const guarded = guard({ ...options, handlerLimit: options.handlerLimit ?? 60_000 });
   const time = Math.floor(Date.now() / 1000);
   let root = rootNode(merge([], options.user).root, all);
   let waiting: readonly Fragment[] = [];

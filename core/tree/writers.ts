@@ -1,7 +1,6 @@
 /** Writers of the two commits: each message by itself, or everything at the clunk. */
 import { NineError, OllieError } from "../errors.ts";
 import type { Site, Writer } from "./open.ts";
-import { handlerLimit } from "./readers.ts";
 
 /** Most bytes of a write or of all of them; a file's `max` overrides it. */
 export const defaultMax = 1 << 20;
@@ -16,10 +15,17 @@ export function messageWriter(site: Site): Writer {
     write(data, answer) {
       if (data.length > max) return answer.fail(tooLong(name, max));
       const count = data.length;
-      site.guard.run(owner, "write", site.node, handlerLimit, () => spec.write?.(site.context(answer.abort), data), {
-        ok: () => answer.ok(count),
-        fail: answer.fail,
-      });
+      site.guard.run(
+        owner,
+        "write",
+        site.node,
+        site.guard.host.handlerLimit,
+        () => spec.write?.(site.context(answer.abort), data),
+        {
+          ok: () => answer.ok(count),
+          fail: answer.fail,
+        },
+      );
     },
     close: (_commit, answer) => answer.ok(),
     pending: () => 0,
@@ -71,13 +77,20 @@ export function closeWriter(site: Site, trunc: boolean): Writer {
         return answer.ok();
       }
       if (spoiled) return answer.fail(spoiled);
-      site.guard.run(owner, "write", site.node, handlerLimit, () => spec.write?.(site.context(site.abort), data), {
-        ok: () => answer.ok(),
-        fail(error) {
-          dropped(error.message);
-          answer.fail(error);
+      site.guard.run(
+        owner,
+        "write",
+        site.node,
+        site.guard.host.handlerLimit,
+        () => spec.write?.(site.context(site.abort), data),
+        {
+          ok: () => answer.ok(),
+          fail(error) {
+            dropped(error.message);
+            answer.fail(error);
+          },
         },
-      });
+      );
     },
     pending: () => (wrote ? 1 : 0),
   };
