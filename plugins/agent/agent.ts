@@ -58,7 +58,7 @@ export function makeAgent(
     unsaved: false,
     wake: waiters(),
     feeds: waiters(),
-    window: undefined,
+    window: saved.window,
     unknown,
     get face() {
       return face;
@@ -95,6 +95,7 @@ const fields: (keyof SavedAgent)[] = [
   "running",
   "seq",
   "chat",
+  "window",
 ];
 
 /** Told once per run of failures: the log goes on in memory. */

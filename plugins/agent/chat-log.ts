@@ -24,6 +24,8 @@ export interface ChatLog {
   drain(): Promise<void> | undefined;
   /** All of it is on disk when this resolves. */
   flush(): Promise<void>;
+  /** Nothing more will come. */
+  readonly ended: boolean;
   /** Readers get their end when they have read everything. */
   end(): void;
 }
@@ -147,6 +149,9 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     },
     drain: () => (size - saved > limits.chatBacklog ? flush() : undefined),
     flush,
+    get ended() {
+      return ended;
+    },
     end() {
       ended = true;
       readers.wakeAll();

@@ -56,7 +56,7 @@ export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): C
           }
           for (;;) {
             const text = at.next();
-            if (text === undefined) return raw.take(0) === null ? null : undefined;
+            if (text === undefined) return log.ended ? null : undefined;
             if (text !== "") return text;
           }
         },

@@ -12,7 +12,7 @@ import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
 import { toSaved } from "./saved.ts";
 import type { RawCall } from "./stream.ts";
-import { type ToolOutput, toolOutput } from "./tool-output.ts";
+import { isShown, type ToolOutput, toolOutput } from "./tool-output.ts";
 import { type CallDraft, postTool, preTool } from "./types.ts";
 
 /** A call that is ready to run, or the reason why it never will be. */
@@ -57,7 +57,7 @@ const notStarted: Outcome = { content: "not started: the user stopped the turn b
 
 /** Runs the calls of the reply that the history ends with. When it resolves each has its result. */
 export async function runCalls(rt: Runtime, planned: readonly Planned[], signal: AbortSignal): Promise<void> {
-  for (const { call } of planned) rt.chat.call(call.name, JSON.stringify(call.args));
+  for (const { call } of planned) if (isShown(call.name)) rt.chat.call(call.name, JSON.stringify(call.args));
   const output = toolOutput(
     rt.chat,
     planned.map(({ call, tool }) => ({ tool: call.name, language: tool?.outputFormat })),

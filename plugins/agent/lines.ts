@@ -5,7 +5,7 @@
 import { messageOf } from "#core";
 import type { Message } from "#plugins/backends";
 import { type Outcome, settle } from "./history.ts";
-import { fail, type Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import { fromSaved, type Prompt, type SavedMessage, type Settings } from "./saved.ts";
 import type { Totals } from "./totals.ts";
 
@@ -100,7 +100,8 @@ export async function kept(rt: Runtime, what: string, written: Promise<unknown>)
     await written;
     rt.unsaved = false;
   } catch (error) {
-    if (!rt.unsaved) fail(rt, `${what}: ${messageOf(error)} (work goes on in memory)`);
+    // The event is published by sessions.
+    if (!rt.unsaved) rt.chat.block("error", `${what}: ${messageOf(error)} (work goes on in memory)`);
     rt.unsaved = true;
   }
 }

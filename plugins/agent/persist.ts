@@ -28,6 +28,7 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     last: rt.last,
     running: rt.turn !== undefined,
     seq: rt.seq,
+    ...(rt.window ? { window: rt.window } : {}),
     chat: rt.turn ? { raw: 0, text: 0 } : rt.chat.text.mark(),
   };
 }

@@ -77,6 +77,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await kept(rt, "journal", written);
       await close(rt);
       end(rt);
+      await deps.runner.end(rt.session.id, rt.id);
       await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
       publish(rt, "kill", `A kill ${pathOf(rt)}`);
     },
@@ -109,6 +110,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
             end(rt);
           }),
         );
+        await deps.runner.end(session.id);
       },
       async shutdown(session) {
         await Promise.all(list(session).map(rest));

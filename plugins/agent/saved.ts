@@ -61,6 +61,8 @@ export interface SavedAgent extends Settings {
   /** Number of the last journal line that is part of this. */
   seq: number;
   chat: ChatMark;
+  /** Tokens of a model's window, once known. */
+  window?: { model: string; tokens: number };
 }
 
 export function toSaved(message: Message): SavedMessage {

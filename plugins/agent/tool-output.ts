@@ -9,6 +9,9 @@ export interface ToolOutput {
   done(i: number, content: string): void;
 }
 
+/** Thinking aloud is no output: neither its call nor its result stands in chat. */
+export const isShown = (tool: string): boolean => tool !== "reasoning_think";
+
 interface Slot {
   tool: string;
   language: string | undefined;
@@ -22,12 +25,14 @@ interface Slot {
 export function toolOutput(chat: Chat, calls: readonly { tool: string; language: string | undefined }[]): ToolOutput {
   const slots: Slot[] = calls.map((call) => ({ ...call, backlog: "", seen: "", final: undefined }));
   let live = 0;
-  const show = (slot: Slot, text: string) => chat.tool(slot.tool, slot.language, text);
+  const show = (slot: Slot, text: string) => {
+    if (isShown(slot.tool)) chat.tool(slot.tool, slot.language, text);
+  };
   const advance = () => {
     for (let slot = slots[live]; slot?.final !== undefined; slot = slots[++live]) {
       show(slot, slot.backlog);
       show(slot, rest(slot, slot.final));
-      chat.end();
+      if (isShown(slot.tool)) chat.end();
     }
     const next = slots[live];
     if (next && next.backlog !== "") {

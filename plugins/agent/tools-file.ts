@@ -1,6 +1,6 @@
 /** `tools`, `tool_load`, `tool_unload`: what an agent has loaded. */
 import { NineError } from "#core";
-import { allowed } from "./context.ts";
+import { allowed, measure } from "./context.ts";
 import { record } from "./lines.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -14,7 +14,7 @@ export function loadTools(rt: Runtime, what: string, text: string): Promise<void
     if (!rt.deps.tools.get(name)) throw new NineError(`${what}: unknown tool ${JSON.stringify(name.slice(0, 40))}`);
     if (!allowed(rt, name)) throw new NineError(`${what}: tool ${name} is not allowed by config ${rt.agent}`);
   }
-  return record(rt, { kind: "set", values: { tools: [...new Set([...rt.tools, ...wanted])] } });
+  return set(rt, [...new Set([...rt.tools, ...wanted])]);
 }
 
 export function unloadTools(rt: Runtime, what: string, text: string): Promise<void> {
@@ -22,7 +22,16 @@ export function unloadTools(rt: Runtime, what: string, text: string): Promise<vo
   for (const name of unwanted)
     if (!rt.tools.includes(name))
       throw new NineError(`${what}: tool ${JSON.stringify(name.slice(0, 40))} is not loaded`);
-  return record(rt, { kind: "set", values: { tools: rt.tools.filter((name) => !unwanted.includes(name)) } });
+  return set(
+    rt,
+    rt.tools.filter((name) => !unwanted.includes(name)),
+  );
+}
+
+function set(rt: Runtime, tools: string[]): Promise<void> {
+  const written = record(rt, { kind: "set", values: { tools } });
+  measure(rt);
+  return written;
 }
 
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");

@@ -13,6 +13,7 @@ import { Prompts } from "#plugins/prompts";
 import { Sessions } from "#plugins/sessions";
 import { type Tool, Tools } from "#plugins/tools";
 import { type ToolRequest, type ToolResult, ToolRunner } from "#plugins/toolsrv";
+import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
 import agentPlugin from "../../../plugins/agent/index.ts";
 import events from "../../../plugins/events/index.ts";
 import scheduler from "../../../plugins/scheduler/index.ts";
@@ -32,6 +33,7 @@ export const tool = (name: string, more: Partial<Tool> = {}): Tool => ({
   scope: "read",
   tier: "warm",
   readOnly: true,
+  exact: false,
   sudo: false,
   timeout: 30,
   exec: `/tools/${name}`,
@@ -89,6 +91,8 @@ export interface Rig {
   /** Path of the agent `a1` in the session `s1`. */
   A: string;
   agent(): Agent;
+  /** What chat says so far, all of it. */
+  chat(): Promise<string>;
   idle(): Promise<void>;
   /** Waits until `probe` is true. */
   until(probe: () => boolean | Promise<boolean>): Promise<void>;
@@ -146,6 +150,7 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
       if (!agent) throw new Error("there is no agent a1");
       return agent;
     },
+    chat: async () => chatFilter()(await kernel.fs.read(`${A}/log`)),
     idle: () => until(() => rig.agent().state === "idle"),
     until,
     close,
@@ -179,7 +184,8 @@ const surroundings = (inner: Inner): Use =>
         names: () => ["fake"],
         choose: async () => ({ name: "fake", why: "test" }),
         async create({ backend = "fake", model = "small" }) {
-          if (backend !== "fake" || inner.noBackend) throw new NineError(`unknown backend "${backend}" (backends: fake)`);
+          if (backend !== "fake" || inner.noBackend)
+            throw new NineError(`unknown backend "${backend}" (backends: fake)`);
           return inner.model.backend(model);
         },
         models: async () => [{ backend: "fake", models: ["big", "small"] }],
@@ -196,6 +202,7 @@ const surroundings = (inner: Inner): Use =>
           inner.ran.push(request);
           return inner.run(request, options);
         },
+        warm() {},
         end: async () => {},
         sandbox: () => "provider=off\n",
       });

@@ -5,7 +5,12 @@ import { done, hang, say, text } from "./model.ts";
 
 test("H-084: prompts sent while busy run once each, in order", async () => {
   const { fs, A, model, idle } = await startAgent();
-  model.replies = [[text("…"), { type: "wait", until: new Promise((r) => setTimeout(r, 50)) }, done()], say("b"), say("c"), say("d")];
+  model.replies = [
+    [text("…"), { type: "wait", until: new Promise((r) => setTimeout(r, 50)) }, done()],
+    say("b"),
+    say("c"),
+    say("d"),
+  ];
   await fs.write(`${A}/prompt`, "A");
   await Promise.all([fs.write(`${A}/fifo`, "B"), fs.write(`${A}/fifo`, "C"), fs.write(`${A}/prompt`, "D")]);
   await idle();
@@ -23,7 +28,7 @@ test("H-091: two prompts at the same instant are two turns, one after the other"
   const { messages = [] } = model.requests.at(-1) ?? {};
   const users = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   expect([...users].sort()).toEqual(Array.from({ length: 2 * rounds }, (_, i) => `p${i}`).sort());
-  messages.slice(1).forEach(({ role }, i) => expect(role).toBe(i % 2 === 0 ? "user" : "assistant"));
+  for (const [i, { role }] of messages.slice(1).entries()) expect(role).toBe(i % 2 === 0 ? "user" : "assistant");
 });
 
 test("the state is thinking when the write of a prompt returns", async () => {
@@ -65,7 +70,10 @@ test("the queue is read, reordered, dropped from and popped", async () => {
   await fs.write(`${A}/prompt`, "busy");
   await until(() => model.requests.length === 1);
   for (const prompt of ["one", "two\nlines", `three ${"x".repeat(300)}`]) await fs.write(`${A}/fifo`, prompt);
-  const rows = (await fs.read(`${A}/queue`)).trimEnd().split("\n").map((line) => line.split("\t"));
+  const rows = (await fs.read(`${A}/queue`))
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split("\t"));
   expect(rows.map(([, , text]) => text?.slice(0, 9))).toEqual(["one", "two lines", "three xxx"]);
   expect(rows[2]?.[2]).toHaveLength(200);
   await fs.write(`${A}/queue`, `up ${rows[2]?.[0]}\n`);

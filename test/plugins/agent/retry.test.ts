@@ -35,7 +35,7 @@ test("H-015: a stream that ends without a finish mark is broken: no call of it r
   await idle();
   expect(ran).toEqual([]);
   expect(model.requests).toHaveLength(3);
-  expect(await fs.read(`${A}/chat`)).toMatch(/broke off without a finish mark[^]*assistant: done\n$/);
+  expect(await fs.read(`${A}/chat`)).toMatch(/broke off without a finish mark[\s\S]*assistant: done\n$/);
   await fs.write(`${A}/prompt`, "next");
   await idle();
   expect(model.requests.at(-1)?.messages.map(({ content }) => content)).not.toContain("I will now");
@@ -98,11 +98,13 @@ test("H-019: a model that falls silent counts as broken, and stop works while wa
   await fs.write(`${A}/prompt`, "go");
   await until(() => model.requests.length === 3);
   await idle();
-  expect(await fs.read(`${A}/chat`)).toMatch(/the model sent nothing for 0.05 s[^]*assistant: ok\n$/);
+  expect(await fs.read(`${A}/chat`)).toMatch(/the model sent nothing for 0.05 s[\s\S]*assistant: ok\n$/);
 });
 
 test("a hook that handles the failure ends the turn without retries", async () => {
-  const { fs, A, model, idle } = await startAgent({ hooks: (api) => api.on(turnError, (failure) => failure.handled()) });
+  const { fs, A, model, idle } = await startAgent({
+    hooks: (api) => api.on(turnError, (failure) => failure.handled()),
+  });
   model.replies = [[transient()], say("never")];
   await fs.write(`${A}/prompt`, "go");
   await idle();
@@ -115,13 +117,20 @@ test("an overflow ends the turn with one clear error, or is compacted once", asy
   bare.model.replies = [[new BackendError("overflow", "too many tokens")]];
   await bare.fs.write(`${bare.A}/prompt`, "go");
   await bare.idle();
-  expect(await bare.fs.read(`${bare.A}/chat`)).toMatch(/error: context window is full \(ctl clear starts anew\): too many tokens\n$/);
+  expect(await bare.fs.read(`${bare.A}/chat`)).toMatch(
+    /error: context window is full \(ctl clear starts anew\): too many tokens\n$/,
+  );
   await expect(bare.fs.rdwr(`${bare.A}/ctl`, "compact")).rejects.toThrow("compact: no compaction plugin is loaded");
   await bare.close();
 
   const triggers: string[] = [];
   const rig = await startAgent({
-    compactor: { compact: async (_, trigger) => (triggers.push(trigger), "smaller") },
+    compactor: {
+      async compact(_, trigger) {
+        triggers.push(trigger);
+        return "smaller";
+      },
+    },
   });
   rig.model.replies = [[new BackendError("overflow", "too many")], [new BackendError("overflow", "still too many")]];
   await rig.fs.write(`${rig.A}/prompt`, "go");

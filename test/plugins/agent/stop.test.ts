@@ -188,7 +188,7 @@ test("kill ends open readers and the turn that runs", async () => {
   })();
   await fs.write(`${A}/prompt`, "go");
   await until(async () => (await fs.read(`${A}/chat`)).includes("on and on"));
-  await fs.rdwr(`${A}/ctl`, "kill");
+  await fs.write(`${A}/ctl`, "kill");
   expect(await read).toMatch(/^user: go\nassistant: on and on\n/);
   expect(await fs.ls("/session/s1/agent")).toEqual(["new"]);
   await until(() => lines.includes("A kill session/s1/agent/a1"));

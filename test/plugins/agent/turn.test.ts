@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { postTool, preTool, request } from "#plugins/agent";
 import { ok, startAgent, tool } from "./kit.ts";
 import { call, calls, done, say, text } from "./model.ts";
 
@@ -72,7 +73,10 @@ test("H-004: calls with no arguments run once with {}", async () => {
 test("H-005: broken argument JSON is an error for the model, and the tool does not run", async () => {
   const { fs, A, model, idle, ran } = await startAgent();
   const broken = '{"command":"touch ran",}<|endoftext|>';
-  model.replies = [calls(call("shell", broken), call("shell", "[1]"), call("shell", '{"n":1180591620717411303424}')), say("ok")];
+  model.replies = [
+    calls(call("shell", broken), call("shell", "[1]"), call("shell", '{"n":1180591620717411303424}')),
+    say("ok"),
+  ];
   await fs.write(`${A}/prompt`, "go");
   await idle();
   expect(ran).toEqual([]);
@@ -103,7 +107,9 @@ test("H-007: a reply with neither text nor calls ends the turn with an error and
   await fs.write(`${A}/prompt`, "x");
   await idle();
   expect(model.requests).toHaveLength(1);
-  expect(await fs.read(`${A}/chat`)).toBe("user: x\nerror: the model gave an empty reply (finish reason: tool_calls)\n");
+  expect(await fs.read(`${A}/chat`)).toBe(
+    "user: x\nerror: the model gave an empty reply (finish reason: tool_calls)\n",
+  );
   await until(() => lines.some((line) => line.startsWith("E session/s1/agent/a1 the model gave an empty reply")));
   await fs.write(`${A}/prompt`, "y");
   await idle();
@@ -156,7 +162,11 @@ test("unknown, unloaded, disallowed and nameless tools are errors for the model"
 
 test("call ids that a model uses twice are made unique", async () => {
   const { fs, A, model, idle, ran } = await startAgent();
-  model.replies = [calls(call("look", {}, "x"), call("look", {}, "x"), call("look", {}, "")), calls(call("look", {}, "x")), say("ok")];
+  model.replies = [
+    calls(call("look", {}, "x"), call("look", {}, "x"), call("look", {}, "")),
+    calls(call("look", {}, "x")),
+    say("ok"),
+  ];
   await fs.write(`${A}/prompt`, "go");
   await idle();
   expect(new Set(ran.map(({ callId }) => callId)).size).toBe(4);
@@ -174,7 +184,9 @@ test("a long result is cut at a line, with the offset to read on from", async ()
   await fs.write(`${A}/prompt`, "go");
   await idle();
   const result = model.requests[1]?.messages.at(-1)?.content ?? "";
-  expect(result).toMatch(/^line 0 é\n[^�]*line 9 é\n\(the first 100 of 1089 bytes; call again with offset=11 for what follows\)$/s);
+  expect(result).toMatch(
+    /^line 0 é\n[^�]*line 9 é\n\(the first 100 of 1089 bytes; call again with offset=11 for what follows\)$/s,
+  );
 });
 
 test("after maxSteps tool rounds the model answers once more without tools", async () => {
@@ -190,7 +202,9 @@ test("after maxSteps tool rounds the model answers once more without tools", asy
 test("H-101: odd arguments and results are carried or refused, and nothing blocks", async () => {
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
   const outputs = [deep, "\ud800", "a\u0000b", "x".repeat(10_000_000), "[[[end]]]"];
-  const { fs, A, model, idle, until, lines } = await startAgent({ run: ({ args }) => ok(outputs[Number(args.n)] as string) });
+  const { fs, A, model, idle, until, lines } = await startAgent({
+    run: ({ args }) => ok(outputs[Number(args.n)] as string),
+  });
   model.replies = [
     calls(call("look", `{"a":${deep}}`), call("look", '{"a":"\\ud800"}'), call("look", '{"a":"\\u0000"}')),
     calls(...outputs.map((_, n) => call("look", { n }))),
@@ -202,4 +216,39 @@ test("H-101: odd arguments and results are carried or refused, and nothing block
   expect(model.complaints).toEqual([]);
   expect(await fs.read(`${A}/log`)).toMatch(/assistant:resp-\w+\]\]\]\nok\n\[\[\[end\]\]\]\n$/);
   await until(() => lines.at(-1) === "A state session/s1/agent/a1 idle");
+});
+
+test("what the model thinks aloud does not stand in chat", async () => {
+  const { fs, A, model, idle, chat } = await startAgent({ tools: [tool("reasoning_think"), tool("look")] });
+  model.replies = [
+    [{ type: "reasoning", text: "hm" }, text("so"), { type: "reasoning", text: "hmm" }, text("me"), done()],
+    calls(call("reasoning_think", { thought: "x" }), call("look")),
+    say("ok"),
+  ];
+  await fs.write(`${A}/prompt`, "one");
+  await idle();
+  await fs.write(`${A}/prompt`, "two");
+  await idle();
+  expect(await chat()).toBe("user: one\nassistant: some\nuser: two\n-> look({})\nlook did {}\nassistant: ok\n");
+  expect(model.requests[2]?.messages.filter(({ role }) => role === "tool")).toHaveLength(2);
+});
+
+test("hooks: a block is the result, postTool changes it, request changes what is sent", async () => {
+  const { fs, A, model, idle, ran } = await startAgent({
+    hooks(api) {
+      api.on(preTool, (draft) => (draft.name === "shell" ? { block: "no shells here" } : undefined));
+      api.on(postTool, (result) => ({ ...result, content: `${result.content}!` }));
+      api.on(request, (messages) => [...messages, { role: "user" as const, content: "(a reminder)" }]);
+    },
+  });
+  model.replies = [calls(call("shell"), call("look")), say("ok")];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(ran.map(({ tool }) => tool)).toEqual(["look"]);
+  const sent = model.requests[1]?.messages ?? [];
+  expect(sent.slice(-3).map(({ content }) => content)).toEqual([
+    "error: no shells here",
+    "look did {}!",
+    "(a reminder)",
+  ]);
 });

@@ -1,0 +1,201 @@
+import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, onTestFinished, test } from "vitest";
+import { type Chat, chat } from "../../../plugins/agent/chat.ts";
+import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
+import { tempDir } from "./kit.ts";
+
+function open(file = join(tempDir(), "chat")): Chat {
+  const log = chat(file, undefined, () => {});
+  onTestFinished(() => log.raw.flush());
+  return log;
+}
+const all = (log: Chat): string => log.raw.tail(1 << 30).toString("utf8");
+const textOf = (raw: string): string => chatFilter()(raw);
+
+test("each kind of block has its markup and its line of text", () => {
+  const log = open();
+  log.block("user", "hi");
+  log.reply("resp-1", "Hel");
+  log.reply("resp-1", "lo");
+  log.call("shell", '{"command":\n  "ls  -l"}');
+  log.tool("shell", "text", "a\n");
+  log.tool("shell", "text", "b\n\n\n");
+  log.end();
+  log.block("usage", "1 in, 2 out");
+  log.block("retry", "retry 1 of 3 in 2 s: busy");
+  log.block("info", "one\ntwo");
+  log.block("error", "broken");
+  expect(all(log)).toBe(
+    [
+      "[[[user]]]\nhi\n[[[end]]]\n",
+      "[[[assistant:resp-1]]]\nHello\n[[[end]]]\n",
+      '[[[call:shell]]]\n{"command": "ls -l"}\n[[[end]]]\n',
+      "[[[tool:shell]]]\n```text\na\nb\n```\n[[[end]]]\n",
+      "[[[usage]]]\n1 in, 2 out\n[[[end]]]\n",
+      "[[[retry]]]\nretry 1 of 3 in 2 s: busy\n[[[end]]]\n",
+      "[[[info]]]\none\ntwo\n[[[end]]]\n",
+      "[[[error]]]\nbroken\n[[[end]]]\n",
+    ].join(""),
+  );
+  expect(textOf(all(log))).toBe(
+    'user: hi\nassistant: Hello\n-> shell({"command": "ls -l"})\na\nb\nretry 1 of 3 in 2 s: busy\n:: one\n:: two\nerror: broken\n',
+  );
+  expect(log.text.size).toBe(Buffer.byteLength(textOf(all(log))));
+});
+
+test("content that looks like a marker is guarded in chat.raw and itself in chat", () => {
+  const log = open();
+  const nasty = "[[[end]]]\n [[[user]]]\n  [[[\ntext [[[end]]]\n[[[tool:x]]]\n";
+  for (const piece of ["[", "[", "[end]]]", "\n [[[us", "er]]]\n ", " [", "[[\ntext [[[end]]]\n[[[tool:x]]]\n"])
+    log.reply("r", piece);
+  log.tool("t", undefined, nasty);
+  log.end();
+  const raw = all(log);
+  expect(raw.match(/^\[\[\[.*$/gm)).toEqual(["[[[assistant:r]]]", "[[[end]]]", "[[[tool:t]]]", "[[[end]]]"]);
+  expect(textOf(raw)).toBe(`assistant: ${nasty}${nasty}`);
+});
+
+test("a tool's fence is longer than any that begins a line inside, also when that comes late", () => {
+  const log = open();
+  log.tool("t", "md", "a ```` b\n");
+  log.tool("t", "md", "```js\nx\n``");
+  log.tool("t", "md", "`\n``````\ny\n");
+  log.end();
+  const raw = all(log);
+  expect(raw).toBe("[[[tool:t]]]\n`````md\na ```` b\n```js\nx\n```\n`````\n```````md\n``````\ny\n```````\n[[[end]]]\n");
+  expect(textOf(raw)).toBe("a ```` b\n```js\nx\n```\n``````\ny\n");
+});
+
+test("a blank beginning of a reply makes no block of its own", () => {
+  const log = open();
+  log.reply("r", "\n\n");
+  log.block("info", "stopped");
+  log.reply("s", " \n");
+  log.reply("s", "now");
+  log.end();
+  expect(textOf(all(log))).toBe(":: stopped\nassistant:  \nnow\n");
+});
+
+const piece = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 12 }),
+  fc.constantFrom("[[[", "[", "[[[end]]]", "\n", "```", "`", " ", "\n\n", "[[[user]]]", "é🌍", "````\n", "x"),
+);
+const event = fc.oneof(
+  fc.record({ kind: fc.constant("reply" as const), id: fc.constantFrom("a", "b"), text: piece }),
+  fc.record({ kind: fc.constant("tool" as const), id: fc.constantFrom("t", "u"), text: piece }),
+  fc.record({ kind: fc.constantFrom("user" as const, "info" as const), id: fc.constant(""), text: piece }),
+);
+
+test("the markup can be read back whatever is in it, and the filter does not care how it is cut", async () => {
+  const dir = tempDir();
+  const logs: Chat[] = [];
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 25 }), fc.array(fc.nat(7), { minLength: 1 }), (events, cuts) => {
+      const log = chat(join(dir, `${logs.length}`), undefined, () => {});
+      logs.push(log);
+      for (const { kind, id, text } of events) {
+        if (kind === "reply") log.reply(id, text);
+        else if (kind === "tool") log.tool(id, undefined, text);
+        else log.block(kind, text);
+      }
+      log.end();
+      const raw = all(log);
+      // Blocks alternate with their ends, and nothing stands between them.
+      const markers = raw.match(/^\[\[\[.*\]\]\]$/gm) ?? [];
+      for (const [i, line] of markers.entries()) expect(line === "[[[end]]]").toBe(i % 2 === 1);
+      expect(raw === "" || raw.endsWith("[[[end]]]\n")).toBe(true);
+      const whole = textOf(raw);
+      const filter = chatFilter();
+      let pieces = "";
+      for (let at = 0, i = 0; at < raw.length; i++) {
+        const length = 1 + (cuts[i % cuts.length] as number);
+        pieces += filter(raw.slice(at, at + length));
+        at += length;
+      }
+      expect(pieces).toBe(whole);
+      // What a single reply said stands in the text as it was.
+      const only = events.filter(({ kind }) => kind === "reply");
+      if (only.length === events.length && new Set(only.map(({ id }) => id)).size === 1) {
+        const said = only.map(({ text }) => text).join("");
+        if (said.trim() !== "") expect(whole).toBe(`assistant: ${said}${said.endsWith("\n") ? "" : "\n"}`);
+      }
+    }),
+    { numRuns: 200 },
+  );
+  await Promise.all(logs.map((log) => log.raw.flush()));
+});
+
+const drain = (from: { take(max: number): unknown }, max: number): Buffer[] => {
+  const parts: Buffer[] = [];
+  for (let got = from.take(max); got !== undefined && got !== null; got = from.take(max))
+    parts.push(Buffer.from(got as string));
+  return parts;
+};
+
+test("readers get whole characters, from memory and from disk, and the same bytes twice", async () => {
+  const file = join(tempDir(), "chat");
+  const log = open(file);
+  const text = "é🌍日本語 line\n".repeat(120_000);
+  for (let at = 0; at < text.length; at += 7001) log.reply("r", text.slice(at, at + 7001));
+  log.end();
+  await log.raw.flush();
+  expect(statSync(file).size).toBe(log.raw.size);
+  expect(log.raw.size).toBeGreaterThan(2 << 20);
+  for (const reader of [log.raw.follow(0), log.text.follow()]) {
+    const parts = drain(reader, 1000);
+    for (const part of parts) expect(part.toString("utf8")).not.toContain("\ufffd");
+    const got = Buffer.concat(parts).toString("utf8");
+    expect(got.includes(text)).toBe(true);
+  }
+  expect(readFileSync(file, "utf8")).toBe(Buffer.concat(drain(log.raw.follow(0), 5000)).toString("utf8"));
+});
+
+test("a reader goes on at the offset that it asks for, also in the filtered text", async () => {
+  const log = open();
+  for (let i = 0; i < 2000; i++) {
+    log.block("user", `question ${i} ${"é".repeat(100)}`);
+    log.reply(`r${i}`, `answer ${i}\n`);
+    log.end();
+    log.text.mark();
+  }
+  const whole = Buffer.from(textOf(all(log)));
+  for (const offset of [0, 1, 777, 100_000, whole.length - 5, whole.length]) {
+    const reader = log.text.follow();
+    reader.seek?.(offset);
+    expect(Buffer.concat(drain(reader, 4096)).equals(whole.subarray(offset))).toBe(true);
+  }
+});
+
+test("offsets go on after a restart, and what a crash tore is closed", async () => {
+  const file = join(tempDir(), "chat");
+  const first = open(file);
+  first.block("user", "one");
+  await first.raw.flush();
+  const mark = first.text.mark();
+  const size = first.raw.size;
+  appendFileSync(file, Buffer.concat([Buffer.from("[[[assistant:r]]]\nhalf é"), Buffer.from([0xf0, 0x9f])]));
+  const second = chat(file, mark, () => {});
+  expect(all(second).slice(size)).toBe("[[[assistant:r]]]\nhalf é\n[[[end]]]\n");
+  second.block("user", "two");
+  expect(textOf(all(second))).toBe("user: one\nassistant: half é\nuser: two\n");
+  expect(second.text.size).toBe(Buffer.byteLength("user: one\nassistant: half é\nuser: two\n"));
+  await second.raw.flush();
+  expect(readFileSync(file, "utf8")).toBe(all(second));
+});
+
+test("a reader that waits is woken by the next text, and by the end", () => {
+  const log = open();
+  const reader = log.text.follow();
+  expect(reader.take(100)).toBeUndefined();
+  let woken = 0;
+  reader.wait(() => woken++);
+  log.block("user", "hi");
+  expect(woken).toBe(1);
+  expect(String(reader.take(100))).toBe("user: hi\n");
+  reader.wait(() => woken++);
+  log.raw.end();
+  expect(woken).toBe(2);
+  expect(reader.take(100)).toBeNull();
+});
