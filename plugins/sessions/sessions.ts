@@ -42,6 +42,8 @@ interface Entry {
   unknown: Record<string, unknown>;
   /** Sections whose part is not there, kept for the next save. */
   sections: Record<string, unknown>;
+  /** What the saved header says of its agents, while no part does. */
+  rows: readonly AgentRow[];
   /** Journal lines behind the snapshot, for parts that are still to come. */
   lines: readonly unknown[];
   /** No part has taken the lines in: no snapshot holds them. */
@@ -54,6 +56,7 @@ interface Entry {
 export function registry({ folder, publish, report, taken, end }: Surroundings): Registry {
   const entries = new Map<string, Entry>();
   const parts: SessionPart[] = [];
+  const writing = new Set<Promise<unknown>>();
   const damaged: { name: string; id: string }[] = [];
 
   const entryOf = (session: Session): Entry => {
@@ -73,15 +76,28 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     return name;
   };
 
-  const add = (session: Session, stored: boolean, unknown: Record<string, unknown> = {}): Entry => {
+  const add = (session: Session, saved?: Pick<Header, "unknown" | "rows">): Entry => {
     const store = folder.store(session.id);
-    const entry: Entry = { session, store, stored, unknown, sections: {}, lines: [], unread: false, failing: false };
+    const { unknown, rows } = saved ?? { unknown: {}, rows: [] };
+    const stored = saved !== undefined;
+    const entry: Entry = {
+      session,
+      store,
+      stored,
+      unknown,
+      rows,
+      sections: {},
+      lines: [],
+      unread: false,
+      failing: false,
+    };
     entries.set(session.id, entry);
     return entry;
   };
 
   /** Tells of a refusal of the disk once, until it works again. */
   const told = async <T>(entry: Entry, work: Promise<T>): Promise<T> => {
+    writing.add(work);
     try {
       const result = await work;
       entry.failing = false;
@@ -90,6 +106,8 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       if (!entry.failing) report(entry.session, messageOf(error));
       entry.failing = true;
       throw error;
+    } finally {
+      writing.delete(work);
     }
   };
 
@@ -101,14 +119,14 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     }
   };
 
-  const text = ({ session, sections, unknown }: Entry, seq: number): string =>
+  const text = ({ session, sections, unknown, rows }: Entry, seq: number): string =>
     encode({
       seq,
       id: session.id,
       name: session.name,
       created: session.created,
       env: Object.fromEntries(session.env),
-      rows: parts.flatMap((part) => part.rows(session)),
+      rows: parts.length > 0 ? parts.flatMap((part) => part.rows(session)) : rows,
       unknown,
       sections: { ...sections, ...Object.fromEntries(parts.map((part) => [part.name, part.snapshot(session)])) },
     });
@@ -158,6 +176,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     await Promise.all(
       all.map(async (entry) => {
         await attempt(entry.session, () => part.shutdown(entry.session));
+        entry.rows = parts.flatMap((one) => one.rows(entry.session));
         entry.sections[part.name] = part.snapshot(entry.session);
       }),
     );
@@ -184,9 +203,9 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     get: (key) => byName(key) ?? entries.get(key.toLowerCase())?.session,
     rows: (session) => parts.flatMap((part) => part.rows(session)),
     adopt(headers) {
-      for (const { id, name, created, env, unknown } of headers) {
+      for (const { id, name, created, env, unknown, rows } of headers) {
         const session: Session = { id, name: id, env: new Map(Object.entries(env)), created, dead: false };
-        add(session, true, unknown);
+        add(session, { unknown, rows });
         try {
           session.name = checkFree(name || id.slice(0, 8), "session");
         } catch (error) {
@@ -202,7 +221,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       const id = randomUUID();
       const free = checkFree(name ?? id.slice(0, 8), "session/new");
       const session: Session = { id, name: free, env: new Map(Object.entries(env)), created: Date.now(), dead: false };
-      const entry = add(session, false);
+      const entry = add(session);
       publish(topic(session, "new"), `S new session/${free}`);
       told(entry, save(entry)).catch(() => {});
       return session;
@@ -240,6 +259,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     },
     file: (session, suffix) => entryOf(session).store.file(suffix),
     async close() {
+      await Promise.allSettled(writing);
       await Promise.all([...entries.values()].map(({ store }) => store.close()));
       await folder.close();
     },

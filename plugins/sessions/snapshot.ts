@@ -20,7 +20,7 @@ export interface Header {
   created: number;
   env: Record<string, string>;
   /** For listings before the parts are restored. */
-  rows: AgentRow[];
+  rows: readonly AgentRow[];
   /** Keys of `session` that are not ours. */
   unknown: Record<string, unknown>;
 }

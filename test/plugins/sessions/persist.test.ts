@@ -41,6 +41,13 @@ test("sessions, their variables and their parts come back after a restart", asyn
   await first.fs.rename("/session/work", "renamed");
   await first.kernel.close();
   expect(first.part.said).toEqual(["shutdown renamed"]);
+  const saved = JSON.parse(readFileSync(join(dir, `${id}.json`), "utf8"));
+  expect(saved).toMatchObject({
+    version: 1,
+    session: { name: "renamed" },
+    rows: [{ cwd: "note" }],
+    agents: { notes: ["note"] },
+  });
 
   const second = await start(dir);
   const session = must(second.sessions.get("renamed"));
