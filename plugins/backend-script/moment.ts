@@ -6,7 +6,7 @@ import type { Reply, Scenario, When } from "./scenario.ts";
 export interface Moment {
   /** The last user message. */
   prompt: string;
-  /** Tool results since the model last spoke, in order. */
+  /** Tool results at the request's end, in order. */
   results: { tool: string; content: string }[];
   offered: string[];
   model: string;
@@ -15,7 +15,8 @@ export interface Moment {
 }
 
 export function momentOf(messages: readonly Message[], tools: readonly ToolSchema[], model: string): Moment {
-  const since = messages.slice(messages.findLastIndex((m) => m.role === "assistant") + 1);
+  // A prompt behind the results of a stopped turn is a fresh one.
+  const since = messages.slice(messages.findLastIndex((m) => m.role !== "tool") + 1);
   return {
     prompt: messages.findLast((m) => m.role === "user")?.content ?? "",
     results: since.flatMap((m) => (m.role === "tool" ? [{ tool: m.name, content: m.content }] : [])),

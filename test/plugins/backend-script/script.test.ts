@@ -225,3 +225,14 @@ test("a file that is missing or broken is one sentence", async () => {
   await writeFile(bad, "{");
   await expect(load({ OLLIE_SCRIPT: bad })).rejects.toThrow(`scenario ${bad}: `);
 });
+
+test("a prompt behind the results of a stopped turn is a fresh one", async () => {
+  const backend = await make({
+    replies: [
+      { when: { prompt: "read", result: "" }, repeat: "always", steps: [{ text: "{{result}}" }] },
+      { when: { prompt: "read" }, repeat: "always", steps: [{ text: "fresh" }] },
+    ],
+  });
+  const stopped = [user("run"), calls("shell"), result("shell", "cancelled")];
+  expect(textOf(await ask(backend, [...stopped, user("read")]))).toBe("fresh");
+});
