@@ -29,6 +29,6 @@ export function answerReader(): AnswerReader {
         errors = [];
       } else if (event.type === "error") errors.push(kept.trim());
     },
-    result: () => ({ text: text.trimEnd(), errors }),
+    result: () => ({ text: text.replace(/^\s*\n/, "").trimEnd(), errors }),
   };
 }

@@ -55,7 +55,7 @@ describe("chatParser", () => {
 
   it("gives the same whatever the pieces", () => {
     for (const size of [1, 2, 3, 7, 50]) {
-      const pieces = chat.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
+      const pieces = chat.match(new RegExp(`[\\s\\S]{1,${size}}`, "g")) ?? [];
       expect(contents(parse(pieces))).toEqual(expected);
     }
   });
