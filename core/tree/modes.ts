@@ -66,7 +66,9 @@ export function openFile(node: Vnode, principal: Principal, options: OpenOptions
     read(offset, count, answer) {
       const why = dead();
       if (why) return answer.fail(why);
-      if (isEnded(node.life) && !isBlocking(file)) return answer.fail(gone(node));
+      // Blocked readers get their end, and the reply to a `kill` can still be read.
+      const answered = file.spec.rdwr && reader.length() !== undefined;
+      if (isEnded(node.life) && !isBlocking(file) && !answered) return answer.fail(gone(node));
       reader.read(offset, count, answer);
     },
     write(data, answer) {

@@ -120,3 +120,35 @@ test("listens on a unix socket that only its owner can use", async () => {
   await expect(second.listen({ unix: path })).rejects.toThrow("is served by a running daemon");
   rmSync(folder, { recursive: true });
 });
+
+test("the reply to a command that ends its own instance can still be read", async () => {
+  const ends = definePlugin({
+    name: "ends",
+    doc: "A room that ends itself.",
+    provides: [PerRoom],
+    setup({ mount, end }) {
+      const room: Room = { name: "hall", said: [] };
+      mount(
+        Root,
+        dir(
+          "room",
+          {},
+          each(
+            PerRoom,
+            { list: () => [room], get: () => room, name: (one) => one.name },
+            leaf("ctl", {
+              doc: "ends it",
+              rdwr: () => {
+                end(PerRoom, room);
+                return "ended\n";
+              },
+            }),
+          ),
+        ),
+      );
+    },
+  });
+  kernel = createKernel({ plugins: [ends()] });
+  await kernel.start();
+  expect(await kernel.fs.rdwr("/room/hall/ctl", "kill")).toBe("ended\n");
+});
