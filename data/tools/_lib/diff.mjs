@@ -8,20 +8,15 @@ const maxSearch = 4000;
 /** Marks a last line without an end, so that it differs from the same line with one. No text file holds it. */
 const noEnd = "\0";
 
-/** What changed, in a fence; nothing for equal texts. `before` undefined: a new file. */
-export function fencedDiff(before, after) {
+/** What changed, and how much in words. `before` undefined: a new file. */
+export function unifiedDiff(before, after) {
   const edits = script(linesOf(before ?? ""), linesOf(after));
   const added = edits.filter(([op]) => op === "+").length;
   const removed = edits.filter(([op]) => op === "-").length;
   const shown = hunks(edits);
   const cut =
     shown.length > maxLines ? [...shown.slice(0, maxLines), `[... ${shown.length - maxLines} lines more ...]`] : shown;
-  const longest = Math.max(2, ...cut.flatMap((line) => (line.match(/`+/g) ?? []).map((run) => run.length)));
-  const fence = "`".repeat(Math.max(3, longest + 1));
-  return {
-    summary: `${plural(added, "line")} added, ${removed} removed`,
-    text: `${fence}diff\n${cut.join("\n")}\n${fence}`,
-  };
+  return { summary: `${plural(added, "line")} added, ${removed} removed`, text: cut.join("\n") };
 }
 
 function linesOf(text) {

@@ -1,7 +1,7 @@
 // file_edit: replaces one piece of text, and not a byte beside it.
 import { fail, needString, readArgs, say } from "./args.mjs";
 import { decodeUtf8, isBinary, maxBytes, readContent, replaceContent } from "./content.mjs";
-import { fencedDiff } from "./diff.mjs";
+import { unifiedDiff } from "./diff.mjs";
 import { markSeen, seen } from "./markers.mjs";
 import { findAll, fitLineEnds, whyNotFound } from "./match.mjs";
 import { allowedPath } from "./paths.mjs";
@@ -57,7 +57,7 @@ replaceContent(path, after, before, given);
 if (state === "current") markSeen(path, after);
 
 const show = (bytes) => decodeUtf8(bytes) ?? bytes.toString("utf8");
-const { summary, text: diff } = fencedDiff(show(before), show(after));
+const { summary, text: diff } = unifiedDiff(show(before), show(after));
 const count = all ? `${ranges.length} replaced, ` : "";
 const note =
   state === "changed"

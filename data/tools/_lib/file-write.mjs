@@ -1,7 +1,7 @@
 // file_write: a whole file, exactly as given.
 import { fail, needString, readArgs, say } from "./args.mjs";
 import { createContent, decodeUtf8, isBinary, maxBytes, readContent, replaceContent } from "./content.mjs";
-import { fencedDiff } from "./diff.mjs";
+import { unifiedDiff } from "./diff.mjs";
 import { markSeen, seen } from "./markers.mjs";
 import { allowedPath } from "./paths.mjs";
 
@@ -28,6 +28,6 @@ if (before?.equals(bytes)) say(`${given} has this content already\n`);
 else if (content === "") say(`${given} is an empty file now\n`);
 else if (content.includes("\0")) say(`wrote ${bytes.length} bytes to ${given}\n`);
 else {
-  const { summary, text } = fencedDiff(old, content);
+  const { summary, text } = unifiedDiff(old, content);
   say(`${before === undefined ? "created" : "changed"} ${given}: ${summary}\n${text}\n`);
 }

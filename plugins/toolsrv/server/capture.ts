@@ -33,10 +33,12 @@ export function capture(headSize = 64 << 10, tailSize = 64 << 10): Capture {
       return headLength + ringTotal;
     },
     result() {
-      const full = ringTotal > tailSize;
-      const tail = full ? Buffer.concat([ring.subarray(ringAt), ring.subarray(0, ringAt)]) : ring.subarray(0, ringAt);
+      const tail =
+        ringTotal < tailSize
+          ? ring.subarray(0, ringAt)
+          : Buffer.concat([ring.subarray(ringAt), ring.subarray(0, ringAt)]);
       const first = head.subarray(0, headLength);
-      if (!full) return { head: Buffer.concat([first, tail]).toString("utf8"), tail: "", omitted: 0 };
+      if (ringTotal <= tailSize) return { head: Buffer.concat([first, tail]).toString("utf8"), tail: "", omitted: 0 };
       const kept = first.subarray(0, wholeEnd(first));
       const rest = tail.subarray(wholeStart(tail));
       return {

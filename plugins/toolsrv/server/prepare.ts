@@ -54,6 +54,8 @@ function directoryFault(cwd: string): string | undefined {
   }
 }
 
-/** Stock tools are node scripts: the node that runs this is found last, where PATH has none. */
-const withNode = (path: string): string =>
-  [path, dirname(process.execPath)].filter((part) => part !== "").join(delimiter);
+/** Stock tools are node scripts: where PATH has no node, the one that runs this is found last. */
+function withNode(path: string): string {
+  const parts = path.split(delimiter).filter((part) => part !== "");
+  return [...new Set([...parts, dirname(process.execPath)])].join(delimiter);
+}

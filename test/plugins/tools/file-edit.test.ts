@@ -37,7 +37,7 @@ describe("file_edit", () => {
     put("f", "one\ntwo\nthree\n");
     expect(await edit("f", "two", "2")).toEqual({
       code: 0,
-      out: "changed f: 1 line added, 1 removed\n```diff\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n```\n",
+      out: "changed f: 1 line added, 1 removed\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
     });
     expect(text("f")).toBe("one\n2\nthree\n");
   });
@@ -180,7 +180,7 @@ describe("file_write", () => {
   test("makes folders, and what it made may be changed at once", async () => {
     expect(await write("a/b/c.txt", "one\n")).toEqual({
       code: 0,
-      out: "created a/b/c.txt: 1 line added, 0 removed\n```diff\n@@ -0,0 +1,1 @@\n+one\n```\n",
+      out: "created a/b/c.txt: 1 line added, 0 removed\n@@ -0,0 +1,1 @@\n+one\n",
     });
     expect((await write("a/b/c.txt", "two")).out).toContain("+two\n\\ No newline at end of file");
     expect((await write("a/b/c.txt", "two")).out).toBe("a/b/c.txt has this content already\n");

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { toolDirs } from "#plugins/tools";
 import { members, type ToolRequest } from "#plugins/toolsrv";
+import { schedule } from "../../../plugins/scheduler/schedule.ts";
 import {
   type Supervisor,
   type SupervisorOptions,
@@ -193,6 +194,31 @@ describe("toolsrv", () => {
     const second = await call("echo_args", big);
     expect(second.status).toBe("ok");
     expect(second.content.trimEnd().endsWith('z"]}')).toBe(true); // no variable, no argv
+  });
+
+  test("H-045: two edits of one file and one of another in one turn all take effect", async () => {
+    writeFileSync(join(cwd, "n"), Array.from({ length: 100 }, (_, i) => `${i + 1}\n`).join(""));
+    writeFileSync(join(cwd, "m"), "1\n");
+    for (const file_path of ["n", "m"]) await call("file_read", { file_path });
+    const edit = (file_path: string, old_string: string, new_string: string) => ({
+      scope: "write" as const,
+      resource: join(cwd, file_path),
+      run: () => call("file_edit", { file_path, old_string, new_string }),
+    });
+    const jobs = [edit("n", "\n50\n", "\nFIFTY\n"), edit("n", "\n75\n", "\nSEVENTYFIVE\n"), edit("m", "1", "ONE")];
+    const results = await Promise.all(
+      schedule(jobs, new AbortController().signal, () => ({ status: "cancelled", content: "" }) as const),
+    );
+    expect(results.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+    const lines = readFileSync(join(cwd, "n"), "utf8").trimEnd().split("\n");
+    expect([lines.length, lines[49], lines[74]]).toEqual([100, "FIFTY", "SEVENTYFIVE"]);
+    expect(readFileSync(join(cwd, "m"), "utf8")).toBe("ONE\n");
+  });
+
+  test("what a file tool says is passed on as it is", async () => {
+    writeFileSync(join(cwd, "f"), "a\rb \x1b[31mred\n");
+    const { content } = await call("file_read", { file_path: "f" });
+    expect(content).toContain("    1| a\rb \x1b[31mred");
   });
 
   test("a changed script and a changed .meta count at the next call", async () => {

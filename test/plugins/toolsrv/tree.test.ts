@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Client, ORDWR } from "#core/client";
+import { toolDirs } from "#plugins/tools";
+import { members } from "#plugins/toolsrv";
+import { type Child, startChild } from "../../../plugins/toolsrv/child.ts";
+import { toolsrvEntry } from "./bundle.ts";
+import { until } from "./processes.ts";
+
+let entry: string;
+let dir: string;
+let child: Child;
+let client: Client;
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), "ollie-tree-"));
+  entry = await toolsrvEntry();
+  child = await startChild({ entry, toolDirs: toolDirs({}), startLimit: 20_000 });
+  client = child.client;
+});
+afterAll(async () => {
+  await child.close();
+  for (const path of [entry, dir]) rmSync(path, { recursive: true, force: true });
+});
+
+const text = async (path: string) => (await client.read(path)).toString("utf8");
+const body = (id: string, command: string) =>
+  JSON.stringify({
+    id,
+    session: randomUUID(),
+    agent: "a1",
+    sessionName: "s",
+    agentName: "a",
+    callId: "c",
+    tool: "shell",
+    args: { command },
+    cwd: dir,
+    env: {},
+    timeout: 0,
+    sessionTmp: dir,
+    agentTmp: dir,
+  });
+const sleepers = () => members({ root: child.pid }).length;
+
+describe("toolsrv's tree", () => {
+  test("names its files", async () => {
+    expect((await client.ls("/")).map(({ name }) => name).sort()).toEqual(["call", "ctl", "host", "tools"]);
+    expect((await client.ls("tools")).map(({ name }) => name)).toContain("shell");
+    expect(JSON.parse(await text("tools/shell/meta"))).toMatchObject({ name: "shell", scope: "global" });
+  });
+
+  test("host tells about this side", async () => {
+    const host = await text("host");
+    expect(host).toContain(`platform=${process.platform}\narch=${process.arch}\n`);
+    expect(host).toContain("sandbox=off\ncalls=0\nleft=0\n");
+  });
+
+  test("call answers in lines, output first and one end", async () => {
+    const reply = (await client.rdwr("call", body("1", "echo a; exit 2"))).toString("utf8");
+    const records = reply
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(
+      records
+        .slice(0, -1)
+        .map(({ out }) => out)
+        .join(""),
+    ).toBe("a\n");
+    expect(records.at(-1)).toEqual({ end: { status: "failed", content: "exit status 2\na", exitCode: 2 } });
+  });
+
+  test("closing the file ends the call", async () => {
+    const file = await client.open("call", ORDWR);
+    await file.write(body("2", "echo up; sleep 911"));
+    expect((await file.read()).toString("utf8")).toContain("up");
+    expect(sleepers()).toBeGreaterThan(0);
+    await file.close();
+    await until(() => sleepers() === 0);
+  });
+
+  test("flushing the read ends the call", async () => {
+    const file = await client.open("call", ORDWR);
+    await file.write(body("3", "sleep 912"));
+    const stop = new AbortController();
+    const read = file.read(undefined, undefined, { signal: stop.signal });
+    await until(() => sleepers() > 0);
+    stop.abort();
+    await expect(read).rejects.toThrow();
+    await until(() => sleepers() === 0);
+    await file.close();
+  });
+
+  test("ctl cancels a call, whose result still comes", async () => {
+    const running = client.rdwr("call", body("4", "echo up; sleep 913"));
+    await until(() => sleepers() > 0);
+    for (let i = 0; i < 100 && !(await text("host")).includes("calls=1"); i++) await sleep(20);
+    await sleep(100);
+    expect((await client.rdwr("ctl", "cancel 4")).toString("utf8")).toBe("ok\n");
+    expect((await running).toString("utf8")).toContain('"status":"cancelled","content":"cancelled and ended');
+  });
+
+  test("wrong requests are refused with one sentence", async () => {
+    await expect(client.rdwr("call", "{")).rejects.toThrow(
+      "call: the body must be a JSON object with id, tool, args and cwd",
+    );
+    await expect(client.rdwr("call", "null")).rejects.toThrow("call: the body must be");
+    await expect(client.rdwr("ctl", "cancel nobody")).rejects.toThrow("ctl: there is no call nobody");
+    await expect(client.rdwr("ctl", "dance now")).rejects.toThrow('ctl: unknown verb "dance" (verbs: cancel end)');
+    await expect(client.rdwr("ctl", "cancel")).rejects.toThrow("ctl: usage: cancel ID | end AGENT");
+    expect((await client.rdwr("call")).toString("utf8")).toContain("usage:");
+  });
+});
