@@ -46,7 +46,12 @@ export async function createAgent(
     const provider = await deps.backends.create({ ...(backend ? { backend } : {}), ...(model ? { model } : {}) });
     const prime = deps.prompts.prime(cwd);
     const env = Object.fromEntries(session.env);
-    const system = await deps.prompts.render(config.prompt, { cwd, env, prime, signal: AbortSignal.timeout(60_000) });
+    const system = await deps.prompts.render(config.prompt, {
+      cwd,
+      env,
+      prime,
+      signal: AbortSignal.timeout(limits.render),
+    });
     const rt = makeAgent(
       deps,
       session,

@@ -11,6 +11,7 @@ import { record } from "./lines.ts";
 import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
 import { toSaved } from "./saved.ts";
+import { untilStop } from "./stopping.ts";
 import type { RawCall } from "./stream.ts";
 import { isShown, type ToolOutput, toolOutput } from "./tool-output.ts";
 import { type CallDraft, postTool, preTool } from "./types.ts";
@@ -106,10 +107,10 @@ async function run(
   output: ToolOutput,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const draft: CallDraft = { ...call, at: rt.at };
-  const block = await rt.deps.call(preTool, draft);
-  if (block) return { content: `error: ${block.block || `${call.name} was blocked`}`, isError: true };
-  if (signal.aborted) return notStarted;
+  const draft: CallDraft = { ...call, at: rt.at, signal };
+  const gate = await untilStop(rt.deps.call(preTool, draft), signal);
+  if (!gate) return notStarted;
+  if (gate.value) return { content: `error: ${gate.value.block || `${call.name} was blocked`}`, isError: true };
   const checked = checkArgs(tool, draft.args);
   if (!checked.ok) return { content: `error: ${checked.error}`, isError: true };
   const result = await rt.deps.runner.call(
@@ -127,11 +128,8 @@ async function run(
     },
     { signal, onOutput: (text) => output.write(i, text) },
   );
-  const after = await rt.deps.call(
-    postTool,
-    { content: wording(result, signal), isError: result.status !== "ok", at: rt.at },
-    draft,
-  );
+  const plain = { content: wording(result, signal), isError: result.status !== "ok", at: rt.at };
+  const after = (await untilStop(rt.deps.call(postTool, plain, draft), signal))?.value ?? plain;
   return { content: after.isError ? after.content : capped(rt, tool, after.content), isError: after.isError };
 }
 

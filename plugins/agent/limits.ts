@@ -33,6 +33,8 @@ export const limits = {
   log: 64 * 1024,
   /** Chat text that may wait for the disk before the loop waits for it. */
   chatBacklog: 8 << 20,
+  /** Rendering of a system prompt, all of its commands. */
+  render: 60_000,
   /** Nesting of a call's arguments: what is deeper breaks JSON.stringify somewhere. */
   argsDepth: 200,
 } as const;

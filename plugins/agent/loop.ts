@@ -5,6 +5,7 @@ import { limits } from "./limits.ts";
 import { kept, record } from "./lines.ts";
 import { fail, info, type Runtime, setState, type Turn } from "./runtime.ts";
 import type { Prompt } from "./saved.ts";
+import { untilStop } from "./stopping.ts";
 import { runTurn } from "./turn.ts";
 import { postTurn, type TurnEnd } from "./types.ts";
 
@@ -110,11 +111,12 @@ async function oneTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<void> {
   if (stopped && rt.queue.length > 0) await record(rt, { kind: "held", held: true });
 }
 
-async function afterTurn(rt: Runtime, { depth }: Turn): Promise<Prompt[]> {
+async function afterTurn(rt: Runtime, { depth, controller: { signal } }: Turn): Promise<Prompt[]> {
   const next: Prompt[] = [];
   const end: TurnEnd = {
     at: rt.at,
     depth,
+    signal,
     next(text) {
       if (text.trim() === "") return;
       if (depth + 1 > limits.depth)
@@ -122,7 +124,7 @@ async function afterTurn(rt: Runtime, { depth }: Turn): Promise<Prompt[]> {
       else next.push(prompt(text, "hook", depth + 1));
     },
   };
-  const block = await rt.deps.call(postTurn, end);
+  const block = (await untilStop(rt.deps.call(postTurn, end), signal))?.value;
   if (block) end.next(block.block);
   return next;
 }

@@ -2,21 +2,23 @@
 import { messageOf } from "#core";
 import { firstTools } from "./checks.ts";
 import { measure } from "./context.ts";
+import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { fail, info, type Runtime } from "./runtime.ts";
 import { agentSpawn } from "./types.ts";
 
 /** Config, system prompt and parameters as they are on disk now; history and loaded tools stay. What fails is told. */
-export async function refresh(rt: Runtime): Promise<void> {
+export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
   rt.stale = false;
   try {
     const config = rt.deps.configs.load(rt.agent);
-    const system = await render(rt, config.prompt);
+    const system = await render(rt, config.prompt, signal);
     rt.config = config;
     await record(rt, { kind: "set", values: { system, params: config.params } });
     measure(rt);
   } catch (error) {
-    fail(rt, `config ${rt.agent} can not be read again: ${messageOf(error)}`);
+    rt.stale = true;
+    if (!signal.aborted) fail(rt, `config ${rt.agent} can not be read again: ${messageOf(error)}`);
   }
 }
 
@@ -39,8 +41,8 @@ export async function clear(rt: Runtime): Promise<void> {
   info(rt, block ? `history is cleared; agentSpawn: ${block.block}` : "history is cleared");
 }
 
-async function render(rt: Runtime, prompt: string | string[] | undefined): Promise<string> {
+async function render(rt: Runtime, prompt: string | string[] | undefined, signal?: AbortSignal): Promise<string> {
   const env = Object.fromEntries(rt.session.env);
   const { cwd, prime } = rt;
-  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal: AbortSignal.timeout(60_000) });
+  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal: signal ?? AbortSignal.timeout(limits.render) });
 }

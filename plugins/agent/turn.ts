@@ -9,6 +9,7 @@ import { refresh } from "./refresh.ts";
 import { getReply, Stopped, TurnFailed } from "./retry.ts";
 import { fail, info, pathOf, publish, type Runtime, setState, type Turn } from "./runtime.ts";
 import { type Prompt, toSaved } from "./saved.ts";
+import { untilStop } from "./stopping.ts";
 import type { Reply } from "./stream.ts";
 import { dollars } from "./totals.ts";
 import { preTurn, type TurnDraft } from "./types.ts";
@@ -20,7 +21,7 @@ export type TurnEnding = "ok" | "dropped" | "error" | "stopped";
 export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<TurnEnding> {
   const { signal } = turn.controller;
   try {
-    if (!(await begin(rt, item))) return "dropped";
+    if (!(await begin(rt, item, signal))) return "dropped";
     if (signal.aborted) throw new Stopped("");
     await rounds(rt, signal);
     return "ok";
@@ -50,13 +51,19 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
 }
 
 /** Stores the prompt. False: a hook refused it. */
-async function begin(rt: Runtime, item: Prompt): Promise<boolean> {
-  if (rt.stale) await refresh(rt);
+async function begin(rt: Runtime, item: Prompt, signal: AbortSignal): Promise<boolean> {
+  if (rt.stale) await refresh(rt, signal);
   if (isMissing(rt.provider)) await reconnect(rt);
   if (!item.shown) rt.chat.block("user", item.text);
   const added: string[] = [];
-  const draft: TurnDraft = { at: rt.at, prompt: item.text, depth: item.depth, inject: (text) => void added.push(text) };
-  const block = await rt.deps.call(preTurn, draft);
+  const draft: TurnDraft = {
+    at: rt.at,
+    prompt: item.text,
+    depth: item.depth,
+    signal,
+    inject: (text) => void added.push(text),
+  };
+  const block = (await untilStop(rt.deps.call(preTurn, draft), signal))?.value;
   if (block) {
     info(rt, `prompt dropped: ${block.block}`);
     await record(rt, { kind: "unqueued", ids: [item.id] });

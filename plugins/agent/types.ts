@@ -82,6 +82,8 @@ export interface At {
 
 export interface CallDraft extends ToolCall {
   readonly at: At;
+  /** Aborts when the turn is stopped; nobody waits for the tap then. */
+  readonly signal: AbortSignal;
 }
 
 export interface CallResult {
@@ -95,6 +97,8 @@ export interface TurnDraft {
   readonly at: At;
   readonly prompt: string;
   readonly depth: number;
+  /** Aborts when the turn is stopped; nobody waits for the tap then. */
+  readonly signal: AbortSignal;
   /** Adds text behind the prompt. */
   inject(text: string): void;
 }
@@ -102,6 +106,8 @@ export interface TurnDraft {
 export interface TurnEnd {
   readonly at: At;
   readonly depth: number;
+  /** Aborts when the turn is stopped; nobody waits for the tap then. */
+  readonly signal: AbortSignal;
   /** Makes `text` the next prompt. */
   next(text: string): void;
 }

@@ -40,7 +40,7 @@ test("agent/new takes several lines with blanks in values, resolves links, and n
   expect(await fs.read(`${B}/name`)).toBe(`${name}\n`);
   expect(await fs.read(`${B}/systemprompt`)).toBe("You are another.");
   expect(await fs.read(`${B}/cfg`)).toMatch(
-    new RegExp(`^state=idle\nbackend=fake\nmodel=big\nagent=other\ncwd=${dir}\nmaxTokens=\n[sS]*temperature=0.5\n`),
+    new RegExp(`^state=idle\nbackend=fake\nmodel=big\nagent=other\ncwd=${dir}\nmaxTokens=\n(.*\n)*temperature=0.5\n`),
   );
 });
 

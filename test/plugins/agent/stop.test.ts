@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { postTool, postTurn, preTool, preTurn } from "#plugins/agent";
 import { ok, startAgent } from "./kit.ts";
 import { call, calls, done, hang, say, text } from "./model.ts";
 
@@ -192,4 +193,31 @@ test("kill ends open readers and the turn that runs", async () => {
   expect(await read).toMatch(/^user: go\nassistant: on and on\n/);
   expect(await fs.ls("/session/s1/agent")).toEqual(["new"]);
   await until(() => lines.includes("A kill session/s1/agent/a1"));
+});
+
+test("stop does not wait for hooks", async () => {
+  const never = () => new Promise<never>(() => {});
+  let slow = "";
+  const { fs, A, model, idle, until, agent } = await startAgent({
+    hooks(api) {
+      for (const hook of [preTurn, preTool, postTurn] as const)
+        api.on(hook as typeof preTurn, () => (slow === hook.name ? never() : undefined));
+      api.on(postTool, () => (slow === "postTool" ? never() : undefined));
+    },
+  });
+  for (slow of ["preTurn", "preTool", "postTool", "postTurn"]) {
+    const before = model.requests.length;
+    model.replies = [calls(call("look")), say("ok"), say("ok")];
+    await fs.write(`${A}/prompt`, slow);
+    const reached = { preTurn: 0, preTool: 1, postTool: 1, postTurn: 2 }[slow] ?? 0;
+    await until(() => model.requests.length === before + reached && agent().state !== "idle");
+    await fs.rdwr(`${A}/ctl`, "stop");
+    await idle();
+  }
+  slow = "";
+  model.replies = [say("ok")];
+  await fs.write(`${A}/prompt`, "last");
+  await idle();
+  expect(model.complaints).toEqual([]);
+  expect(model.requests.at(-1)?.messages.at(-1)?.content).toBe("last");
 });
