@@ -1,13 +1,12 @@
 /** One Chat Completions request, streamed: from the response's bytes to stream events. */
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
 import { messageOf } from "#core";
-import { BackendError, type StreamEvent } from "#plugins/backends";
+import { BackendError, type ServerEvent, type StreamEvent, sseParser } from "#plugins/backends";
 import { type Fetch, postChat } from "./client.ts";
 import { type Connection, connection } from "./connection.ts";
 import { hide, inBandError, networkError, notAStream, statusError } from "./errors.ts";
 import { reply } from "./reply.ts";
 import type { Settings } from "./settings.ts";
-import { type ServerEvent, sseParser } from "./sse.ts";
 
 export interface ChatOptions {
   settings: Settings;

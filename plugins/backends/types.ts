@@ -1,6 +1,10 @@
 /** What others may import of plugin backends: the contract of a model provider. */
 import { token } from "#core";
 
+export { BackendError, type BackendErrorKind } from "./error.ts";
+export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "./http.ts";
+export { type ServerEvent, type SseParser, sseParser } from "./sse.ts";
+
 /** Opaque to all but the backend that made it: sent back unchanged, in place (thinking blocks, signatures). */
 export interface ReasoningBlock {
   provider: string;
@@ -85,34 +89,6 @@ export type StreamEvent =
   | { type: "usage"; usage: Usage }
   /** Always the last event of a reply that ended properly. A stream that ends without it broke. */
   | { type: "done"; stop: StopReason; raw?: string };
-
-export type BackendErrorKind =
-  | "rateLimit"
-  | "transient" // network, 5xx, stream that broke or stalled
-  | "overflow" // over the context window
-  | "toolUnsupported"
-  | "auth"
-  | "quota" // no credit, daily quota: waiting does not help
-  | "badRequest";
-
-/** What a backend throws from `chatStream`. `message` keeps the provider's own words. */
-export class BackendError extends Error {
-  readonly kind: BackendErrorKind;
-  readonly status: number | undefined;
-  /** What the provider asked to wait. */
-  readonly retryAfterMs: number | undefined;
-  constructor(
-    kind: BackendErrorKind,
-    message: string,
-    more: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
-  ) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
-    this.name = "BackendError";
-    this.kind = kind;
-    this.status = more.status;
-    this.retryAfterMs = more.retryAfterMs;
-  }
-}
 
 export interface Backend {
   /** Registered name: `openai`, `script`. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type ServerEvent, sseParser } from "../../../plugins/backend-openai/sse.ts";
+import { type ServerEvent, sseParser } from "../../../plugins/backends/sse.ts";
 
 function parse(chunks: Uint8Array[], limit?: number): ServerEvent[] {
   const parser = sseParser(limit);
