@@ -161,11 +161,11 @@ function capped(rt: Runtime, tool: Tool, content: string): string {
 }
 
 /** Stores the result of one call as soon as it is there: on disk even while earlier calls still run. */
-async function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, output: ToolOutput): Promise<void> {
+function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, output: ToolOutput): void {
   output.done(i, outcome.content);
   const { inject } = rt;
   const content = inject ? `${outcome.content}\n\n${interruption(inject.text)}` : outcome.content;
-  await record(rt, {
+  void record(rt, {
     kind: "message",
     message: toSaved({
       role: "tool",

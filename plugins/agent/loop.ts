@@ -21,7 +21,8 @@ export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): vo
 const prompt = (text: string, from: string, depth: number, shown = false): Prompt => ({
   id: randomUUID().slice(0, 8),
   from,
-  text,
+  // What `echo` and editors add is no part of it.
+  text: text.replace(/\n+$/, ""),
   depth,
   ...(shown ? { shown } : {}),
 });

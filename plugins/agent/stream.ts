@@ -54,6 +54,7 @@ export async function stream(
   try {
     const events = rt.provider.chatStream(messages, tools, rt.params, attempt.signal)[Symbol.asyncIterator]();
     const pull = puller(events, attempt.signal);
+    let full: Promise<void> | undefined;
     for (let next = await pull(); !next.done; next = await pull()) {
       silence.refresh();
       const event = next.value;
@@ -61,7 +62,8 @@ export async function stream(
         case "text":
           reply.text += event.text;
           rt.chat.reply(reply.id, event.text);
-          await rt.chat.raw.drain();
+          full = rt.chat.raw.drain();
+          if (full) await full;
           break;
         case "reasoning-block":
           reply.reasoning.push(event.block);

@@ -40,4 +40,17 @@ export function usageText({ input, output, cached, requests, estimated }: Totals
   return `${input} in, ${output} out, ${requests} requests${more}${estimated ? " [estimated]" : ""}`;
 }
 
+/** What was used between two moments; undefined: nothing. */
+export function usedSince(before: Totals, now: Totals): string | undefined {
+  if (now.requests === before.requests) return undefined;
+  const used = {
+    ...now,
+    input: now.input - before.input,
+    output: now.output - before.output,
+    cached: now.cached - before.cached,
+    requests: now.requests - before.requests,
+  };
+  return used.costLast > 0 ? `${usageText(used)}, ${dollars(used.costLast)}` : usageText(used);
+}
+
 export const dollars = (amount: number): string => `$${amount.toFixed(4)}`;

@@ -1,4 +1,7 @@
-/** One turn: prompt -> reply -> calls -> results -> reply … until a reply has no calls. */
+/**
+ * One turn: prompt -> reply -> calls -> results -> reply … until a reply has no calls. Nothing here waits for the disk:
+ * journal lines are written in order beside the work, and the snapshot at the end waits for them all.
+ */
 import { messageOf } from "#core";
 import type { ReasoningBlock, ToolCall } from "#plugins/backends";
 import { learnWindow, loadedTools, measure, schemasOf } from "./context.ts";
@@ -11,7 +14,7 @@ import { fail, info, pathOf, publish, type Runtime, setState, type Turn } from "
 import { type Prompt, toSaved } from "./saved.ts";
 import { untilStop } from "./stopping.ts";
 import type { Reply } from "./stream.ts";
-import { dollars } from "./totals.ts";
+import { dollars, usedSince } from "./totals.ts";
 import { preTurn, type TurnDraft } from "./types.ts";
 
 /** `dropped`: a hook refused the prompt. */
@@ -20,6 +23,7 @@ export type TurnEnding = "ok" | "dropped" | "error" | "stopped";
 /** Runs the turn of `item`, which stands in the queue. Never throws. Every call has its result when it resolves. */
 export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<TurnEnding> {
   const { signal } = turn.controller;
+  const before = rt.totals;
   try {
     if (!(await begin(rt, item, signal))) return "dropped";
     if (signal.aborted) throw new Stopped("");
@@ -27,7 +31,7 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
     return "ok";
   } catch (error) {
     if (error instanceof Stopped) {
-      await storeReply(rt, error.text, [], []);
+      storeReply(rt, error.text, [], []);
       info(rt, "stopped");
       return "stopped";
     }
@@ -40,12 +44,14 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
     // Only a fault of ours, or of a scheduler, leaves one open.
     for (const { id, name } of rt.history.open) {
       const content = `error: ${name}: the call was lost`;
-      await record(rt, {
+      void record(rt, {
         kind: "message",
         message: toSaved({ role: "tool", toolCallId: id, name, content, isError: true }),
       });
     }
     measure(rt);
+    const used = usedSince(before, rt.totals);
+    if (used) rt.chat.block("usage", used);
     rt.chat.end();
   }
 }
@@ -66,13 +72,13 @@ async function begin(rt: Runtime, item: Prompt, signal: AbortSignal): Promise<bo
   const block = (await untilStop(rt.deps.call(preTurn, draft), signal))?.value;
   if (block) {
     info(rt, `prompt dropped: ${block.block}`);
-    await record(rt, { kind: "unqueued", ids: [item.id] });
+    void record(rt, { kind: "unqueued", ids: [item.id] });
     return false;
   }
-  for (const text of rt.spawn) await record(rt, { kind: "message", message: toSaved({ role: "user", content: text }) });
+  for (const text of rt.spawn) void record(rt, { kind: "message", message: toSaved({ role: "user", content: text }) });
   const content = [item.text, ...added].join("\n");
-  await record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id] });
-  await record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0 } });
+  void record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id] });
+  void record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0 } });
   return true;
 }
 
@@ -82,7 +88,7 @@ async function rounds(rt: Runtime, signal: AbortSignal): Promise<void> {
     await whilePaused(rt, signal);
     checkCost(rt);
     const last = maxSteps > 0 && round >= maxSteps;
-    if (last) await nudge(rt, maxSteps);
+    if (last) nudge(rt, maxSteps);
     const tools = last ? [] : loadedTools(rt);
     setState(rt, "thinking");
     void learnWindow(rt);
@@ -91,24 +97,22 @@ async function rounds(rt: Runtime, signal: AbortSignal): Promise<void> {
     rt.chat.end();
     if (last || reply.calls.length === 0) return endOf(rt, reply);
     const planned = plan(rt, reply.calls, reply.stop === "length");
-    // Not awaited: the tools start while the disk works; the order of the journal's lines is that of the calls.
-    const stored = storeReply(
+    storeReply(
       rt,
       reply.text,
       planned.map(({ call }) => call),
       reply.reasoning,
     );
     await runCalls(rt, planned, signal);
-    await stored;
-    await record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
+    void record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
     measure(rt);
     if (signal.aborted) throw new Stopped("");
   }
 }
 
 /** The reply that ends a turn. */
-async function endOf(rt: Runtime, reply: Reply): Promise<void> {
-  await storeReply(rt, reply.text, [], reply.reasoning);
+function endOf(rt: Runtime, reply: Reply): void {
+  storeReply(rt, reply.text, [], reply.reasoning);
   const why = reply.raw || reply.stop;
   const failed = (text: string) => {
     fail(rt, text);
@@ -120,7 +124,7 @@ async function endOf(rt: Runtime, reply: Reply): Promise<void> {
     throw failed(`the model stopped: ${why}`);
 }
 
-async function storeReply(rt: Runtime, text: string, calls: ToolCall[], reasoning: ReasoningBlock[]): Promise<void> {
+function storeReply(rt: Runtime, text: string, calls: ToolCall[], reasoning: ReasoningBlock[]): void {
   if (text.trim() === "" && calls.length === 0) return;
   const message = toSaved({
     role: "assistant",
@@ -128,7 +132,7 @@ async function storeReply(rt: Runtime, text: string, calls: ToolCall[], reasonin
     ...(calls.length > 0 ? { toolCalls: calls } : {}),
     ...(reasoning.length > 0 ? { reasoning } : {}),
   });
-  await record(rt, { kind: "message", message });
+  void record(rt, { kind: "message", message });
 }
 
 /** Waits at a border between two steps as long as the agent is paused. */
@@ -151,10 +155,10 @@ function checkCost(rt: Runtime): void {
   throw new TurnFailed(text);
 }
 
-async function nudge(rt: Runtime, steps: number): Promise<void> {
+function nudge(rt: Runtime, steps: number): void {
   const text = `step limit reached (${steps})`;
   info(rt, text);
   publish(rt, "steps", `E ${pathOf(rt)} ${text}`);
   const content = `The limit of ${steps} tool rounds is reached. Answer now with what you have; no tool can be called.`;
-  await record(rt, { kind: "message", message: toSaved({ role: "user", content }) });
+  void record(rt, { kind: "message", message: toSaved({ role: "user", content }) });
 }

@@ -10,13 +10,13 @@ test("a prompt streams its answer into chat, and the state goes back to idle", a
   await idle();
   expect(model.requests[0]?.messages).toEqual([
     { role: "system", content: "You are a test." },
-    { role: "user", content: "hi\n" },
+    { role: "user", content: "hi" },
   ]);
   expect(await fs.read(`${A}/log`)).toMatch(
     /^\[\[\[user\]\]\]\nhi\n\[\[\[end\]\]\]\n\[\[\[assistant:resp-\w+\]\]\]\nHello\.\n\[\[\[end\]\]\]\n$/,
   );
   expect(await fs.read(`${A}/chat`)).toBe("user: hi\nassistant: Hello.\n");
-  expect(await fs.read(`${A}/prompt`)).toBe("hi\n");
+  expect(await fs.read(`${A}/prompt`)).toBe("hi");
 });
 
 test("a tool is called and its result goes back to the model", async () => {
