@@ -50,6 +50,7 @@ export function makeAgent(
     last: saved.last,
     held: saved.held,
     paused: false,
+    closing: false,
     dead: false,
     turn: undefined,
     running: undefined,
@@ -155,8 +156,8 @@ function faceOf(rt: Runtime): Agent {
 
 /** Stops what runs and waits until it is at rest; nothing is started from then on. */
 export async function rest(rt: Runtime): Promise<void> {
+  rt.closing = true;
   interrupt(rt, "the agent is going");
-  rt.paused = true;
   await rt.running;
   await rt.chat.raw.flush();
 }

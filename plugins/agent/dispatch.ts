@@ -135,14 +135,9 @@ async function run(
 
 /** What the model reads. A call that was stopped is told from one that failed, and from one that was refused. */
 function wording({ status, content }: ToolResult, signal: AbortSignal): string {
-  switch (status) {
-    case "ok":
-      return content;
-    case "cancelled":
-      return `${content.trimEnd()}\n(interrupted: the call had started and was ended${signal.aborted ? " by the user's stop" : ""}; the output up to then is above)`;
-    default:
-      return content.startsWith("error: ") ? content : `error: ${content}`;
-  }
+  if (status === "ok") return content;
+  if (status === "cancelled") return `${signal.aborted ? "interrupted by the user's stop" : "interrupted"}: ${content}`;
+  return content.startsWith("error: ") ? content : `error: ${content}`;
 }
 
 /** Long successful results are cut at a line, with a hint how to read on. */

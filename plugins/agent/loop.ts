@@ -11,7 +11,7 @@ import { postTurn, type TurnEnd } from "./types.ts";
 
 /** Throws NineError where a prompt of `bytes` bytes can not be taken now. */
 export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): void {
-  if (rt.dead) throw new NineError(`${what}: agent is dead`);
+  if (rt.dead || rt.closing) throw new NineError(`${what}: agent is dead`);
   if (bytes > limits.prompt) throw new NineError(`${what}: longer than its limit of ${limits.prompt} bytes`);
   if (rt.queue.length >= limits.queue) throw new NineError(`${what}: queue is full (${limits.queue} prompts)`);
   if (depth > limits.depth)
@@ -59,7 +59,7 @@ export async function inject(rt: Runtime, text: string, from: string): Promise<v
 
 /** Starts what waits, where something does and nothing runs. `state` is `thinking` when this returns. */
 export function start(rt: Runtime): void {
-  if (rt.running || rt.paused || rt.held || rt.dead || rt.queue.length === 0) return;
+  if (rt.running || !mayRun(rt) || rt.queue.length === 0) return;
   setState(rt, "thinking");
   const turn = newTurn(rt);
   rt.running = drive(rt, turn).catch((error) => {
@@ -99,7 +99,7 @@ async function drive(rt: Runtime, first: Turn): Promise<void> {
   }
 }
 
-const mayRun = (rt: Runtime): boolean => !rt.held && !rt.paused && !rt.dead;
+const mayRun = (rt: Runtime): boolean => !rt.held && !rt.paused && !rt.closing;
 
 async function oneTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<void> {
   setState(rt, "thinking");

@@ -78,6 +78,8 @@ export interface Runtime extends Settings {
   held: boolean;
   /** `pause` was written. */
   paused: boolean;
+  /** Nothing is started any more: the agent or the server is about to end. */
+  closing: boolean;
   dead: boolean;
   turn: Turn | undefined;
   /** Settles when the present run of turns has ended. */

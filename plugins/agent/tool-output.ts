@@ -57,12 +57,14 @@ export function toolOutput(chat: Chat, calls: readonly { tool: string; language:
   };
 }
 
-/** What a result adds to the output that was streamed already. */
+/** What a result says beside the output that was streamed already. */
 function rest({ seen }: Slot, final: string): string {
-  if (seen === undefined) return "";
   if (seen === "") return final;
-  const start = seen.trimEnd();
-  if (final.startsWith(seen)) return final.slice(seen.length);
-  if (final.startsWith(start)) return final.slice(start.length);
-  return "";
+  const shown = seen?.trim();
+  const at = shown ? final.indexOf(shown) : -1;
+  if (shown === undefined || at < 0) return "";
+  const more = [final.slice(0, at), final.slice(at + shown.length)]
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  return more.length === 0 ? "" : `${seen?.endsWith("\n") ? "" : "\n"}${more.join("\n")}\n`;
 }

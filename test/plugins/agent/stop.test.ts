@@ -28,7 +28,7 @@ test("H-020: stop leaves every call with one result, and the next prompt is acce
   const results = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
   expect(results).toHaveLength(3);
   expect(results[0]?.content).toBe("look 1");
-  expect(results[1]?.content).toMatch(/^part\n\(interrupted: the call had started .* user's stop/);
+  expect(results[1]?.content).toMatch(/^interrupted by the user's stop: part\n/);
   expect(results[2]?.content).toMatch(/^not started: /);
 });
 
@@ -42,7 +42,7 @@ test("H-021: interrupted, not started and blocked are told apart, and none says 
   await fs.write(`${A}/prompt`, "next");
   await idle();
   const [first, second] = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
-  expect(first?.content).toContain("part\n(interrupted");
+  expect(first?.content).toMatch(/^interrupted by .*part\n/);
   expect(second?.content).toContain("not started");
   for (const result of [first, second]) expect(result?.content).not.toMatch(/refus|denied|block/i);
 });
