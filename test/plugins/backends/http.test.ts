@@ -1,25 +1,32 @@
 /** The HTTP client: silence, aborts, connections, proxies, and the shape of `fetch`. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer as createSecureServer } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { BackendError, bodyBytes, providerFetch } from "../../../plugins/backends/types.ts";
+import { certificate, privateKey } from "../../fakes/tls.ts";
 
 const servers: Server[] = [];
+const sockets: Socket[] = [];
 afterEach(async () => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
+  vi.unstubAllEnvs();
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 });
+
+async function listen(server: Server): Promise<number> {
+  servers.push(server);
+  server.on("connection", (socket: Socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
 async function serve(handler: Handler): Promise<{ url: string; server: Server }> {
   const server = createServer(handler);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { server, url: `http://127.0.0.1:${await listen(server)}` };
 }
 
 const read = async (response: Response) => {
@@ -215,6 +222,28 @@ test("HTTPS_PROXY: a tunnel is asked for, and a refusal is told without the pass
   const error = (await failure(fetch("https://models.test/v1"))) as Error;
   expect(asked).toEqual(["models.test:443"]);
   expect(error.message).toMatch(/^the proxy 127\.0\.0\.1:\d+ answered 407 to CONNECT$/);
+});
+
+test("HTTPS_PROXY: requests go through the tunnel, on one connection", async () => {
+  const secure = createSecureServer({ cert: certificate, key: privateKey }, (req, res) => res.end(`${req.url} inside`));
+  const port = await listen(secure);
+  let tunnels = 0;
+  const { server, url } = await serve(() => {});
+  server.on("connect", (_, socket) => {
+    tunnels++;
+    const inner = connect(port, "127.0.0.1");
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    inner.pipe(socket).pipe(inner);
+    socket.on("error", () => {});
+  });
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+  const fetch = providerFetch({ env: { https_proxy: url } });
+  expect(await read(await fetch("https://models.test/a"))).toBe("/a inside");
+  expect(await read(await fetch("https://models.test/b"))).toBe("/b inside");
+  expect(tunnels).toBe(1);
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "1");
+  const strict = providerFetch({ env: { https_proxy: url } });
+  expect(await failure(strict("https://models.test/"))).toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
 });
 
 test("a proxy that is none is named without its value", async () => {
