@@ -4,7 +4,7 @@
  */
 import { messageOf, NineError } from "../errors.ts";
 import { isThenable } from "../thenable.ts";
-import type { Owner, Vnode } from "./node.ts";
+import type { Ending, Owner, Vnode } from "./node.ts";
 import { pathOf } from "./node.ts";
 import type { Principal } from "./principal.ts";
 import type { Base } from "./scope.ts";
@@ -96,22 +96,34 @@ export interface Answer<T> {
 
 export interface Guard {
   readonly host: GuardHost;
-  /** Runs `fn` as `owner`. A synchronous result is answered before this returns. `limit` in ms; 0: none. */
-  run<T>(owner: Owner, verb: string, node: Vnode, limit: number, fn: () => T | PromiseLike<T>, answer: Answer<T>): void;
+  /**
+   * Runs `fn` as `owner`. A synchronous result is answered before this returns. `limit` in ms; 0: none. `abort` is that of
+   * the call's signal: it aborts when the limit is over and when the plugin stops.
+   */
+  run<T>(
+    owner: Owner,
+    verb: string,
+    node: Vnode,
+    limit: number,
+    fn: () => T | PromiseLike<T>,
+    answer: Answer<T>,
+    abort?: Abort,
+  ): void;
   /** What anything thrown by a handler says to the client; unknown errors are reported. */
   errorOf(owner: Owner, verb: string, node: Vnode, error: unknown): NineError;
 }
 
-interface Late {
+/** A call that has not settled: what stops its plugin ends it. */
+interface Call extends Ending {
   deadline: number;
   expire(): void;
 }
 
 export function guard(host: GuardHost): Guard {
   // One sweep for all calls in flight; it exists only while there are any.
-  const late = new Set<Late>();
+  const late = new Set<Call>();
   let sweep: NodeJS.Timeout | undefined;
-  const watch = (entry: Late) => {
+  const watch = (entry: Call) => {
     late.add(entry);
     sweep ??= setInterval(
       () => {
@@ -127,12 +139,20 @@ export function guard(host: GuardHost): Guard {
   const errorOf: Guard["errorOf"] = (owner, verb, node, error) => {
     if (error instanceof NineError) return error;
     host.report(owner.name, `${verb} ${node.spec.path}`, error);
-    return new NineError(`${owner.name}: ${verb} ${pathOf(node)}: ${messageOf(error)}`);
+    return new NineError(`${owner.name}: ${verb} ${pathForSure(node)}: ${messageOf(error)}`);
   };
   return {
     host,
     errorOf,
-    run<T>(owner: Owner, verb: string, node: Vnode, limit: number, fn: () => T | PromiseLike<T>, answer: Answer<T>) {
+    run<T>(
+      owner: Owner,
+      verb: string,
+      node: Vnode,
+      limit: number,
+      fn: () => T | PromiseLike<T>,
+      answer: Answer<T>,
+      abort?: Abort,
+    ) {
       let result: T | PromiseLike<T>;
       try {
         result = host.runAs(owner.name, fn);
@@ -144,18 +164,36 @@ export function guard(host: GuardHost): Guard {
       const once = (act: () => void) => {
         if (settled) return;
         settled = true;
-        late.delete(entry);
+        late.delete(call);
+        owner.opens.delete(call);
         act();
       };
-      const entry: Late = {
+      const giveUp = (error: NineError) =>
+        once(() => {
+          answer.fail(error);
+          abort?.abort(error);
+        });
+      const call: Call = {
         deadline: Date.now() + limit,
-        expire: () => once(() => answer.fail(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`)))),
+        expire: () => giveUp(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`))),
+        end: (cause) => giveUp(cause instanceof NineError ? cause : new NineError("interrupted")),
       };
-      if (limit > 0) watch(entry);
-      result.then(
+      owner.opens.add(call);
+      if (limit > 0) watch(call);
+      // A thenable of foreign make may throw; a promise comes back as it is.
+      Promise.resolve(result).then(
         (value) => once(() => answer.ok(value)),
         (error) => once(() => answer.fail(errorOf(owner, verb, node, error))),
       );
     },
   };
+}
+
+/** A path for messages: naming an instance is plugin code, and it may be what has failed. */
+function pathForSure(node: Vnode): string {
+  try {
+    return pathOf(node);
+  } catch {
+    return node.spec.path;
+  }
 }

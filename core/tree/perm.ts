@@ -30,5 +30,10 @@ export function checkOpen(v: Vnode, principal: Principal, read: boolean, write: 
   if (!deny || principal.kind === "user") return;
   const c = contextFor(v, {}, principal, lazyAbort());
   const why = (read ? deny(principal, "r", c) : undefined) ?? (write ? deny(principal, "w", c) : undefined);
-  if (why !== undefined) throw new NineError(why);
+  if (why !== undefined) throw refusal(why);
+}
+
+/** What `deny` gave, as an error. Anything but text refuses too: a guard that is mistaken must not let through. */
+export function refusal(why: unknown): Error {
+  return typeof why === "string" ? new NineError(why) : new TypeError(`deny gave ${typeof why}, not text`);
 }

@@ -3,70 +3,67 @@ import { messageOf, NineError, Rerror } from "../errors.ts";
 import { lazyAbort } from "./call.ts";
 import type { ReadAnswer, Reader, Site } from "./open.ts";
 import type { Base } from "./scope.ts";
-import { fromIterable, isSource, type Source } from "./source.ts";
+import { bytesOf, fromIterable, isSource, type Source } from "./source.ts";
 import type { Text } from "./spec.ts";
 
 export const empty = new Uint8Array(0);
 
-/** Bytes of a handler's text; anything else is the handler's fault. */
-export function bytesOf(value: unknown): Uint8Array {
-  if (typeof value === "string") return Buffer.from(value, "utf8");
-  if (value instanceof Uint8Array) return value;
-  throw new TypeError(`gave ${value === null ? "null" : typeof value}, not text`);
-}
-
 export const slice = (data: Uint8Array, offset: number, count: number): Uint8Array =>
   offset >= data.length ? empty : data.subarray(offset, Math.min(data.length, offset + count));
 
+/** Up to this size what a file gave last is kept, so that the same again is known to be the same. */
+const KEPT = 8 * 1024;
+
+/** Bytes of a read; qid.vers moves where they differ from those of the read before, by whomever. */
+function bytesAndVers({ qid }: Vnode, value: Text): Uint8Array {
+  const { last } = qid;
+  if (last?.value === value && typeof value === "string") return last.bytes;
+  const bytes = bytesOf(value);
+  const same = last !== undefined && Buffer.compare(last.bytes, bytes) === 0;
+  if (same) return last.bytes;
+  if (qid.read) qid.vers = (qid.vers + 1) >>> 0;
+  qid.read = true;
+  qid.last = bytes.length <= KEPT && typeof value === "string" ? { value, bytes } : undefined;
+  return bytes;
+}
+
 /** Runs at the first read; its bytes serve this fid from then on. A write on the same fid drops them. */
 export function snapshotReader(site: Site, handler: (c: Base) => Text | PromiseLike<Text>): Reader {
+  const { owner } = site.file;
+  const { guard, node } = site;
   let snapshot: Uint8Array | undefined;
-  let waiting: { offset: number; count: number; answer: ReadAnswer }[] | undefined;
-  const run = () => {
+  /** Reads that wait for a run of the handler. */
+  let waiting: Set<Wanting & { offset: number }> | undefined;
+  /** A run that a write has overtaken gives nothing to later reads. */
+  let round = 0;
+
+  const run = (first: Wanting & { offset: number }) => {
+    const mine = ++round;
     const abort = lazyAbort();
-    const list = waiting ?? [];
-    const first = list[0];
-    // One run serves several reads; it is cancelled when the read that caused it is.
-    first?.answer.abort.onAbort(() => abort.abort());
-    site.guard.run(
-      site.file.owner,
-      "read",
-      site.node,
-      site.guard.host.handlerLimit,
-      () => handler(site.context(first?.answer.abort ?? abort)),
-      {
-        ok(value) {
+    const reads = new Set([first]);
+    waiting = reads;
+    guard.run(owner, "read", node, guard.host.handlerLimit, () => handler(site.context(abort)), {
+      ok(value) {
+        let bytes: Uint8Array;
+        try {
+          bytes = bytesAndVers(node, value);
+        } catch (error) {
+          return this.fail(guard.errorOf(owner, "read", node, error));
+        }
+        if (mine === round) {
           waiting = undefined;
-          try {
-            snapshot = bytesOf(value);
-          } catch (error) {
-            const failed = site.guard.errorOf(site.file.owner, "read", site.node, error);
-            for (const { answer } of list) answer.fail(failed);
-            return;
-          }
-          for (const { offset, count, answer } of list) answer.ok(slice(snapshot, offset, count));
-        },
-        fail(error) {
-          waiting = undefined;
-          for (const { answer } of list) answer.fail(error);
-        },
+          snapshot = bytes;
+        }
+        for (const { offset, count, answer } of reads) answer.ok(slice(bytes, offset, count));
       },
-    );
+      fail(error) {
+        if (mine === round) waiting = undefined;
+        for (const { answer } of reads) answer.fail(error);
+      },
+    });
+    return abort;
   };
-  return {
-    read(offset, count, answer) {
-      if (snapshot) return answer.ok(slice(snapshot, offset, count));
-      if (waiting) return void waiting.push({ offset, count, answer });
-      waiting = [{ offset, count, answer }];
-      run();
-    },
-    length: () => snapshot?.length,
-    written() {
-      snapshot = undefined;
-    },
-    end() {},
-    close() {},
-  };
+  return { run, snapshot } as never;
 }
 
 interface Wanting {
@@ -88,19 +85,19 @@ export function sourceReader(
   let rest: Uint8Array = empty;
   let at = 0;
   let ended = false;
+  let closed = false;
   let cause: Error | undefined;
   let cancelWait: (() => void) | undefined;
   let queue: Wanting[] = [];
 
   /** Bytes to give, undefined: none yet, null: the end. */
   const next = (count: number): Uint8Array | undefined | null => {
-    if (rest.length === 0) {
+    while (rest.length === 0) {
       if (cause) throw cause;
       const got = from?.take(count);
       if (got === null) return null;
       if (got === undefined) return ended ? null : undefined;
       rest = bytesOf(got);
-      if (rest.length === 0) return next(count);
     }
     const data = rest.subarray(0, count);
     rest = rest.subarray(data.length);
@@ -132,6 +129,7 @@ export function sourceReader(
   };
   return {
     attach(source) {
+      if (closed) return source.close();
       from = source;
       pump();
     },
@@ -160,6 +158,7 @@ export function sourceReader(
       pump();
     },
     close() {
+      closed = true;
       cancelWait?.();
       from?.close();
       from = undefined;
@@ -170,19 +169,28 @@ export function sourceReader(
   };
 }
 
+/** Enters the plugin whose file it is. */
+export const runOf =
+  ({ guard, file }: Site) =>
+  <T>(fn: () => T): T =>
+    guard.host.runAs(file.owner.name, fn);
+
 /** Subscribes at open; a flushed read loses nothing. */
 export function streamReader(site: Site, handler: (c: Base) => AsyncIterable<Text> | Source): Reader {
   const reads = sourceReader(site, "stream");
   const { owner } = site.file;
-  let failed: NineError | undefined;
   site.guard.run(owner, "stream", site.node, 0, () => handler(site.context(site.abort)), {
-    ok: (given) => reads.attach(isSource(given) ? given : fromIterable(given)),
-    fail(error) {
-      failed = error;
+    ok(given) {
+      try {
+        reads.attach(isSource(given) ? given : fromIterable(given, runOf(site)));
+      } catch (error) {
+        reads.end(site.guard.errorOf(owner, "stream", site.node, error));
+      }
     },
+    fail: (error) => reads.end(error),
   });
   return {
-    read: (offset, count, answer) => (failed ? answer.fail(failed) : reads.read(offset, count, answer)),
+    read: (offset, count, answer) => reads.read(offset, count, answer),
     length: () => undefined,
     written() {},
     end: (cause) => reads.end(cause),

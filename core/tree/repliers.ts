@@ -3,8 +3,8 @@ import { NineError } from "../errors.ts";
 import { isThenable } from "../thenable.ts";
 import { type Abort, lazyAbort } from "./call.ts";
 import type { Reader, Site, Writer } from "./open.ts";
-import { bytesOf, empty, slice, sourceReader } from "./readers.ts";
-import { fromIterable, fromText } from "./source.ts";
+import { empty, runOf, slice, sourceReader } from "./readers.ts";
+import { bytesOf, fromIterable, fromText } from "./source.ts";
 import type { Text } from "./spec.ts";
 import { tooLong } from "./writers.ts";
 
@@ -29,6 +29,8 @@ function rdwr(site: Site): [Reader, Writer] {
       () => handler(site.context(abort), body),
       {
         ok(value) {
+          // Flushed: it must not stand in for the reply to what was written since.
+          if (abort.aborted) return;
           try {
             reply = bytesOf(value);
           } catch (error) {
@@ -38,6 +40,7 @@ function rdwr(site: Site): [Reader, Writer] {
         },
         fail,
       },
+      abort,
     );
   const reader: Reader = {
     read(offset, count, answer) {
@@ -57,7 +60,7 @@ function rdwr(site: Site): [Reader, Writer] {
       run(answer.abort, data, () => answer.ok(count), answer.fail);
     },
     close: (_commit, answer) => answer.ok(),
-    pending: () => 0,
+    pending: () => false,
   };
   return [reader, writer];
 }
@@ -81,19 +84,27 @@ function request(site: Site): [Reader, Writer] {
     const abort = lazyAbort();
     const mine: NonNullable<typeof work> = { abort, reads: sourceReader(site, "request") };
     work = mine;
-    site.guard.run(owner, "request", site.node, 0, () => handler(site.context(abort), body), {
-      ok(value) {
-        if (work !== mine) return;
-        if (isIterable(value)) return mine.reads.attach(fromIterable(value));
-        try {
-          mine.reply = bytesOf(value);
-          mine.reads.attach(fromText(mine.reply));
-        } catch (error) {
-          mine.reads.end(site.guard.errorOf(owner, "request", site.node, error));
-        }
+    site.guard.run(
+      owner,
+      "request",
+      site.node,
+      0,
+      () => handler(site.context(abort), body),
+      {
+        ok(value) {
+          if (work !== mine) return;
+          if (isIterable(value)) return mine.reads.attach(fromIterable(value, runOf(site)));
+          try {
+            mine.reply = bytesOf(value);
+            mine.reads.attach(fromText(mine.reply));
+          } catch (error) {
+            mine.reads.end(site.guard.errorOf(owner, "request", site.node, error));
+          }
+        },
+        fail: (error) => mine.reads.end(error),
       },
-      fail: (error) => mine.reads.end(error),
-    });
+      abort,
+    );
     return mine;
   };
   const reader: Reader = {
@@ -126,7 +137,7 @@ function request(site: Site): [Reader, Writer] {
       answer.ok(data.length);
     },
     close: (_commit, answer) => answer.ok(),
-    pending: () => 0,
+    pending: () => false,
   };
   return [reader, writer];
 }

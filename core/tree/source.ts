@@ -21,7 +21,8 @@ export interface Source {
 /** Makes a Source of its three functions. */
 export const source = (impl: Omit<Source, typeof mark>): Source => Object.assign(impl, { [mark]: true as const });
 
-export const isSource = (value: object): value is Source => mark in value;
+export const isSource = (value: unknown): value is Source =>
+  typeof value === "object" && value !== null && mark in value;
 
 /** Wakes of readers that wait for one thing; each is called once and forgotten. */
 export interface Waiters {
@@ -66,9 +67,19 @@ export function fromText(data: Text): Source {
   });
 }
 
-/** Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held. */
-export function fromIterable(iterable: AsyncIterable<Text>): Source {
-  const iterator = iterable[Symbol.asyncIterator]();
+/** Bytes of a handler's text; anything else is the handler's fault. */
+export function bytesOf(value: unknown): Uint8Array {
+  if (typeof value === "string") return Buffer.from(value, "utf8");
+  if (value instanceof Uint8Array) return value;
+  throw new TypeError(`gave ${value === null ? "null" : typeof value}, not text`);
+}
+
+/**
+ * Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held.
+ * `run` enters the plugin whose code it is.
+ */
+export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T) => T = (fn) => fn()): Source {
+  const iterator = run(() => iterable[Symbol.asyncIterator]());
   const woken = waiters();
   let item: Text | undefined;
   let state: "pulling" | "ready" | "ended" | "closed" = "pulling";
@@ -78,20 +89,22 @@ export function fromIterable(iterable: AsyncIterable<Text>): Source {
     if (state !== "closed") state = next;
     woken.wakeAll();
   };
+  const giveBack = () => Promise.resolve(run(() => iterator.return?.())).catch(() => {});
   const pull = () => {
     state = "pulling";
-    iterator.next().then(
-      (result) => {
+    // In a promise of our own: `next` of foreign make may throw, or give what is no promise.
+    new Promise<IteratorResult<Text>>((done) => done(run(() => iterator.next())))
+      .then((result) => {
         if (result.done) return settle("ended");
-        item = result.value;
+        item = bytesOf(result.value);
         settle("ready");
-      },
-      (cause) => {
+      })
+      .catch((cause) => {
         error = cause;
         failed = true;
         settle("ended");
-      },
-    );
+        void giveBack();
+      });
   };
   pull();
   return source({
@@ -114,7 +127,7 @@ export function fromIterable(iterable: AsyncIterable<Text>): Source {
       if (state === "closed") return;
       const settled = state === "ended";
       state = "closed";
-      if (!settled) void Promise.resolve(iterator.return?.()).catch(() => {});
+      if (!settled) void giveBack();
     },
   });
 }
@@ -147,7 +160,7 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
     reader.bytes += item.length;
     if (reader.bytes > limit) {
       reader.queue = options.lost === undefined ? [] : [options.lost];
-      reader.bytes = 0;
+      reader.bytes = options.lost?.length ?? 0;
       reader.ended = options.lost === undefined;
     }
     reader.wakes.wakeAll();

@@ -8,7 +8,8 @@ export const defaultMax = 1 << 20;
 export const tooLong = (name: string, max: number): NineError =>
   new NineError(`${name}: longer than its limit of ${max} bytes`);
 
-export function messageWriter(site: Site): Writer {
+/** `changed` is called when a write has taken effect. */
+export function messageWriter(site: Site, changed: () => void): Writer {
   const { spec, name, owner } = site.file;
   const max = spec.max ?? defaultMax;
   return {
@@ -22,17 +23,21 @@ export function messageWriter(site: Site): Writer {
         site.guard.host.handlerLimit,
         () => spec.write?.(site.context(answer.abort), data),
         {
-          ok: () => answer.ok(count),
+          ok() {
+            changed();
+            answer.ok(count);
+          },
           fail: answer.fail,
         },
+        answer.abort,
       );
     },
     close: (_commit, answer) => answer.ok(),
-    pending: () => 0,
+    pending: () => false,
   };
 }
 
-export function closeWriter(site: Site, trunc: boolean): Writer {
+export function closeWriter(site: Site, trunc: boolean, changed: () => void): Writer {
   const { spec, name, owner, path } = site.file;
   const max = spec.max ?? defaultMax;
   let chunks: Uint8Array[] = [];
@@ -84,14 +89,18 @@ export function closeWriter(site: Site, trunc: boolean): Writer {
         site.guard.host.handlerLimit,
         () => spec.write?.(site.context(site.abort), data),
         {
-          ok: () => answer.ok(),
+          ok() {
+            changed();
+            answer.ok();
+          },
           fail(error) {
             dropped(error.message);
             answer.fail(error);
           },
         },
+        site.abort,
       );
     },
-    pending: () => (wrote ? 1 : 0),
+    pending: () => wrote,
   };
 }
