@@ -152,18 +152,19 @@ export function hooks(report: (plugin: string, where: string, error: unknown) =>
 
 type Compiled = (args: readonly unknown[]) => unknown;
 
-/** Plugin order, then stage, then `before`. */
+/** Plugin order, then stage, then `before`: those that must precede a tap come right ahead of it. */
 function ordered(taps: readonly Tap[]): Tap[] {
   const list = [...taps].sort((a, b) => a.stage - b.stage);
-  for (const tap of [...list]) {
-    const at = list.indexOf(tap);
-    const to = list.findIndex((other, i) => i < at && tap.before.includes(other.plugin));
-    if (to >= 0) {
-      list.splice(at, 1);
-      list.splice(to, 0, tap);
-    }
-  }
-  return list;
+  const placed = new Set<Tap>();
+  const entered = new Set<Tap>();
+  const place = (tap: Tap) => {
+    if (entered.has(tap)) return;
+    entered.add(tap);
+    for (const other of list) if (other.before.includes(tap.plugin)) place(other);
+    placed.add(tap);
+  };
+  for (const tap of list) place(tap);
+  return [...placed];
 }
 
 /** tapable's engines get the arguments as one array: their own arity is fixed when they are compiled. */
@@ -225,7 +226,7 @@ function compile(
       for (const tap of list)
         engine.tapPromise(tap.plugin, async (args) => {
           try {
-            return await run(tap, args);
+            return checkAnswer(await run(tap, args));
           } catch (error) {
             report(tap.plugin, where, error);
             if (key.onThrow === "pass") return undefined;
@@ -235,6 +236,12 @@ function compile(
       return (args) => engine.promise(args);
     }
   }
+}
+
+/** The caller of a gate reads fields of its answer: what is no object is the tap's fault. */
+function checkAnswer(answer: unknown): unknown {
+  if (answer === undefined || (typeof answer === "object" && answer !== null)) return answer;
+  throw new TypeError(`gave ${answer === null ? "null" : typeof answer}, not an answer`);
 }
 
 /** `observe` is synchronous: there is nothing to abort. */
