@@ -1,5 +1,5 @@
 /** One plugin's life: setup as a transaction, and its way back. */
-import { messageOf, OllieError } from "./errors.ts";
+import { messageOf, NineError, OllieError } from "./errors.ts";
 import type { Hooks } from "./hooks.ts";
 import type { Logger } from "./log.ts";
 import { titleOf } from "./order.ts";
@@ -93,7 +93,7 @@ const stopLimit = 5_000;
 export async function takeDown(row: Row, host: Host): Promise<void> {
   row.owner.stopped = true;
   row.abort.abort(new OllieError("E_USE", `${row.name}: plugin stopped`));
-  for (const open of [...row.owner.opens]) open.end(new Error(`${row.name}: plugin stopped`));
+  for (const open of [...row.owner.opens]) open.end(new NineError(`${row.name}: plugin stopped`));
   const undos = row.undos.reverse();
   row.undos = [];
   row.fragments = [];
@@ -117,7 +117,11 @@ export async function takeDown(row: Row, host: Host): Promise<void> {
 function apiOf(row: Row, config: unknown, host: Host): PluginApi {
   const { def } = row.use;
   const { name } = row;
-  const undo = (fn: () => void | Promise<void>) => void row.undos.push(fn);
+  /** What comes too late, out of a setup that was given up, is undone at once. */
+  const undo = (fn: () => void | Promise<void>) => {
+    if (!row.owner.stopped) return void row.undos.push(fn);
+    void (async () => host.runAs(name, fn))().catch((error: unknown) => host.report(name, "stop", error));
+  };
   const declared = [...(def.needs ?? []), ...(def.wants ?? [])];
   const misuse = (what: string) => new OllieError("E_USE", `${name}: ${what}`);
   const live = () => {

@@ -86,7 +86,7 @@ export function pluginSet(
     for (const key of row.use.def.needs ?? []) {
       const from = rows.find((one) => one.use.def.provides?.includes(key));
       if (from && from.state !== "running")
-        return `${row.name}: needs ${titleOf(key)} of ${from.name}, which ${from.state}`;
+        return `${row.name}: needs ${titleOf(key)} of ${from.name}, which ${from.state === "failed" ? "failed" : `is ${from.state}`}`;
     }
     return undefined;
   };
@@ -161,13 +161,17 @@ export function pluginSet(
     late(error) {
       // Two plugins of one folder can not be told apart by it.
       const folders = new Map<string, string>();
-      for (const { name, use } of started) if (use.folder) folders.set(use.folder, folders.has(use.folder) ? "" : name);
+      for (const { name, use, state } of rows)
+        if (use.folder && state !== "off") folders.set(use.folder, folders.has(use.folder) ? "" : name);
       const { plugin, unsure } = blame(error, current(), folders);
       for (const name of unsure ?? []) host.report(name, `late error, of ${unsure?.join(" or ")}`, error);
-      const row = started.find((one) => one.name === plugin);
+      // Also of one that was stopped: its timers may outlive it, and that is no reason to end the others.
+      const row = rows.find((one) => one.name === plugin);
       if (!row) return unsure !== undefined;
       host.report(row.name, "late error", error);
-      void stop(row).then(rebuild);
+      stop(row)
+        .then(rebuild)
+        .catch((cause: unknown) => host.report(row.name, "stop", cause));
       return true;
     },
     async close() {
