@@ -1,7 +1,7 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
 import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
 import { record } from "./lines.ts";
-import type { Runtime } from "./runtime.ts";
+import { info, pathOf, publish, type Runtime } from "./runtime.ts";
 import { addUsage, usageText } from "./totals.ts";
 import { usage as usageHook } from "./types.ts";
 
@@ -84,6 +84,10 @@ export async function stream(
         case "done":
           reply.stop = event.stop;
           reply.raw = event.raw;
+          break;
+        case "warning":
+          info(rt, event.text);
+          publish(rt, "warning", `E ${pathOf(rt)} ${event.text}`);
           break;
         case "reasoning":
           break;

@@ -1,5 +1,5 @@
 /** The backend `openai`: OpenAI itself, and any server that speaks Chat Completions. */
-import type { Backend, BackendFactory } from "#plugins/backends";
+import { type Backend, type BackendFactory, withTextCalls } from "#plugins/backends";
 import { catalogCache, fetchCatalog } from "./catalog.ts";
 import { chat } from "./chat.ts";
 import type { Fetch } from "./client.ts";
@@ -50,7 +50,8 @@ export function openaiBackend(options: OpenAIOptions = {}): BackendFactory {
         chatStream(messages, tools, params, signal) {
           const now = usable(env, options.url);
           const body = bodyOf(model, messages, tools, params, now.official);
-          return chat(body, { settings: now, fetch: send, idle, signal });
+          const reply = chat(body, { settings: now, fetch: send, idle, signal });
+          return now.official || tools.length === 0 ? reply : withTextCalls(reply, tools, messages);
         },
         async contextLength() {
           try {

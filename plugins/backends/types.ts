@@ -4,6 +4,7 @@ import { token } from "#core";
 export { BackendError, type BackendErrorKind } from "./error.ts";
 export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "./http.ts";
 export { type ServerEvent, type SseParser, sseParser } from "./sse.ts";
+export { withTextCalls } from "./textcalls.ts";
 
 /** Opaque to all but the backend that made it: sent back unchanged, in place (thinking blocks, signatures). */
 export interface ReasoningBlock {
@@ -86,6 +87,8 @@ export type StreamEvent =
   | { type: "call"; id: string; name: string; args: string; extra?: Record<string, unknown>; cut?: true }
   /** Something came of which nothing can be given out yet (a part of a call, a sign of life): the provider is not silent. */
   | { type: "progress" }
+  /** What a person should know of a reply that goes on (the server cut the prompt): one sentence. */
+  | { type: "warning"; text: string }
   | { type: "usage"; usage: Usage }
   /** Always the last event of a reply that ended properly. A stream that ends without it broke. */
   | { type: "done"; stop: StopReason; raw?: string };
