@@ -14,7 +14,7 @@ export function checkNodes(plugin: string, at: string, nodes: readonly Node<neve
 type Fault = (path: string, what: string) => void;
 
 function check(node: Node<never>, at: string, fault: Fault): void {
-  switch (node.kind) {
+  switch (node?.kind) {
     case "leaf":
       checkName(node.name, at, fault);
       return checkLeaf(`${at}/${node.name}`, node.spec as LeafSpec<never>, fault);
@@ -36,6 +36,8 @@ function checkEach(node: Each<never>, at: string, fault: Fault): void {
   const path = node.scope.path;
   const above = path.slice(0, path.lastIndexOf("/"));
   if (above !== at) fault(path, `its each stands in ${at || "/"}, not in ${above || "/"}`);
+  if (["", "fid", "principal", "path", "signal"].includes(node.scope.key))
+    fault(path, `its key ${JSON.stringify(node.scope.key)} is no name for an instance`);
   const spec = node.spec as Partial<Instances<never, object>>;
   for (const name of ["list", "get", "name"] as const)
     if (typeof spec[name] !== "function") fault(path, `each needs ${name}`);
@@ -49,6 +51,7 @@ function checkName(name: string, at: string, fault: Fault): void {
 }
 
 function checkLeaf(path: string, spec: LeafSpec<never>, fault: Fault): void {
+  if (typeof spec !== "object" || spec === null) return fault(path, "a file needs a doc and a handler");
   const has = handlerNames.filter((name) => spec[name] !== undefined);
   for (const name of [...handlerNames, "size", "vers", "check", "deny"] as const)
     if (spec[name] !== undefined && typeof spec[name] !== "function") fault(path, `${name} is not a function`);

@@ -16,8 +16,10 @@ export interface Fragment {
 
 export interface Merged {
   root: BuiltDir;
-  /** Each a sentence that names plugins and path. */
+  /** Rules that a fragment breaks, each a sentence that names plugin and path. */
   faults: string[];
+  /** Paths that two claim, and words of the user that settle nothing. */
+  conflicts: string[];
   /** Fragments whose scope's owner is off. */
   waiting: Fragment[];
 }
@@ -25,7 +27,7 @@ export interface Merged {
 export function merge(fragments: readonly Fragment[], user: string): Merged {
   const kernel: Owner = { name: "kernel", stopped: false, opens: new Set() };
   const root = newDir("", "/", kernel, { mode: 0o555, uid: user, gid: user });
-  const state: State = { scopes: new Map([["/", root]]), faults: [], set: new Map() };
+  const state: State = { scopes: new Map([["/", root]]), faults: [], conflicts: [], set: new Map(), asked: new Set() };
   const waiting: Fragment[] = [];
   const sorted = [...fragments].sort((a, b) => depthOf(a.scope) - depthOf(b.scope));
   for (const fragment of sorted) {
@@ -34,14 +36,27 @@ export function merge(fragments: readonly Fragment[], user: string): Merged {
     if (dir) for (const node of fragment.nodes) add(dir, node, fragment, state);
     else waiting.push(fragment);
   }
-  return { root, faults: [...new Set(state.faults)], waiting };
+  state.conflicts.push(...idleWords(fragments, waiting, state.asked));
+  return { root, faults: [...new Set(state.faults)], conflicts: [...new Set(state.conflicts)], waiting };
+}
+
+/** What `rename` and `without` name and the plugin does not mount: a slip would otherwise leave a file served in silence. */
+function* idleWords(fragments: readonly Fragment[], waiting: readonly Fragment[], asked: ReadonlySet<string>) {
+  const unsure = new Set(waiting.map((fragment) => fragment.owner));
+  for (const { owner, rename = {}, without = [] } of fragments)
+    for (const path of [...Object.keys(rename), ...without])
+      if (!unsure.has(owner) && !asked.has(`${owner.name} ${path}`))
+        yield `${owner.name}: the config renames or leaves out ${path}, which it does not serve`;
 }
 
 interface State {
   scopes: Map<string, BuiltDir>;
   faults: string[];
+  conflicts: string[];
   /** Who set a directory's attributes. */
   set: Map<BuiltDir, string>;
+  /** `plugin path` of every node, as mounted. */
+  asked: Set<string>;
 }
 
 function add(dir: BuiltDir, node: Node<never>, from: Fragment, state: State): void {
@@ -50,16 +65,17 @@ function add(dir: BuiltDir, node: Node<never>, from: Fragment, state: State): vo
     return;
   }
   const asked = join(dir.path, node.name);
+  state.asked.add(`${from.owner.name} ${asked}`);
   if (from.without?.includes(asked)) return;
   const renamed = from.rename?.[asked];
   const path = renamed ?? asked;
   if (renamed !== undefined && parentOf(renamed) !== dir.path) {
-    state.faults.push(`${from.owner.name}: rename of ${asked} leaves its directory (${renamed})`);
+    state.conflicts.push(`${from.owner.name}: rename of ${asked} leaves its directory (${renamed})`);
     return;
   }
   const name = path.slice(path.lastIndexOf("/") + 1);
   const old = dir.children.get(name);
-  const clash = (what: string) => state.faults.push(`${from.owner.name}: ${path} ${what} ${old?.owner.name}`);
+  const clash = (what: string) => state.conflicts.push(`${from.owner.name}: ${path} ${what} ${old?.owner.name}`);
   if (node.kind === "leaf") {
     if (old) clash("is already served by");
     else dir.children.set(name, newFile(name, path, from.owner, node.spec as LeafSpec<Base>));
@@ -72,7 +88,7 @@ function add(dir: BuiltDir, node: Node<never>, from: Fragment, state: State): vo
   const below = old ?? newDir(name, path, from.owner, node.meta);
   if (old && hasAttributes(node.meta)) {
     const first = state.set.get(old);
-    if (first) state.faults.push(`${from.owner.name}: attributes of ${path} are already set by ${first}`);
+    if (first) state.conflicts.push(`${from.owner.name}: attributes of ${path} are already set by ${first}`);
     else dir.children.set(name, { ...old, ...attributes(node.meta) });
   }
   if (!old) dir.children.set(name, below);
@@ -90,7 +106,7 @@ function addEach(
   state: State,
 ): void {
   if (dir.each) {
-    state.faults.push(`${from.owner.name}: instances of ${scope.path} are already served by ${dir.each.owner.name}`);
+    state.conflicts.push(`${from.owner.name}: instances of ${scope.path} are already served by ${dir.each.owner.name}`);
     return;
   }
   const name = scope.path.slice(scope.path.lastIndexOf("/") + 1);
