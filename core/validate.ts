@@ -1,8 +1,8 @@
 /** Options of a plugin against its schema, through Standard Schema. */
 
 import { resolveReferences } from "./config/define.ts";
-import type { SchemaIssue } from "./config/schema.ts";
-import { OllieError } from "./errors.ts";
+import type { SchemaIssue, SchemaResult } from "./config/schema.ts";
+import { messageOf, OllieError } from "./errors.ts";
 import type { Use } from "./plugin.ts";
 
 /** The validated options. Throws OllieError E_CONFIG naming plugin and key. */
@@ -13,7 +13,13 @@ export async function validate(use: Use): Promise<unknown> {
       throw new OllieError("E_CONFIG", `${name}: takes no options`);
     return {};
   }
-  const result = await config["~standard"].validate(resolveReferences(use.options ?? {}));
+  const options = resolveReferences(use.options ?? {}, name);
+  let result: SchemaResult<unknown>;
+  try {
+    result = await config["~standard"].validate(options);
+  } catch (error) {
+    throw new OllieError("E_CONFIG", `${name}: its schema failed: ${messageOf(error)}`, { cause: error });
+  }
   if (!result.issues) return result.value;
   throw new OllieError(
     "E_CONFIG",

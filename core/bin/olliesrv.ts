@@ -128,7 +128,10 @@ async function serve(flags: Flags): Promise<number> {
     finish = resolve;
   });
   ownSignals(kernel, finish);
-  await kernel.start();
+  await kernel.start().catch((error: unknown) => {
+    const lines = messageOf(error).split("\n");
+    throw new Error(lines.map((line) => `${file}: ${line}`).join("\n"));
+  });
   const where = flags.listen ?? config.listen ?? "unix";
   const at = typeof where === "string" ? listenFrom(where === "unix" ? addressOf(flags) : where) : where;
   try {

@@ -32,13 +32,7 @@ export function env(name: string, fallback?: string): string {
 /** The text of a file without its last newline, read when the plugin starts and never shown. */
 export function file(path: string): string {
   const ref: Reference = {
-    [reference]() {
-      try {
-        return readFileSync(path, "utf8").replace(/\r?\n$/, "");
-      } catch (error) {
-        throw new OllieError("E_CONFIG", `file(${path}): ${messageOf(error)}`);
-      }
-    },
+    [reference]: () => readFileSync(path, "utf8").replace(/\r?\n$/, ""),
     toJSON: () => `file(${path})`,
   };
   return ref as unknown as string;
@@ -46,13 +40,22 @@ export function file(path: string): string {
 
 const isReference = (value: object): value is Reference => reference in value;
 
-/** Options with every reference in place of its value; an unset one leaves its key out. */
-export function resolveReferences(value: unknown): unknown {
+/**
+ * Options with every value in place of its reference; an unset one leaves its key out. Throws OllieError E_CONFIG that
+ * begins with `at`, the path of keys so far.
+ */
+export function resolveReferences(value: unknown, at: string): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (isReference(value)) return value[reference]();
-  if (Array.isArray(value)) return value.map(resolveReferences);
+  if (isReference(value)) {
+    try {
+      return value[reference]();
+    } catch (error) {
+      throw new OllieError("E_CONFIG", `${at}: ${value.toJSON()}: ${messageOf(error)}`);
+    }
+  }
+  if (Array.isArray(value)) return value.map((one, i) => resolveReferences(one, `${at}.${i}`));
   const proto = Object.getPrototypeOf(value);
   if (proto !== Object.prototype && proto !== null) return value;
-  const entries = Object.entries(value).map(([key, below]) => [key, resolveReferences(below)] as const);
+  const entries = Object.entries(value).map(([key, below]) => [key, resolveReferences(below, `${at}.${key}`)] as const);
   return Object.fromEntries(entries.filter(([, below]) => below !== undefined));
 }

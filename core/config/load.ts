@@ -2,7 +2,7 @@
  * Finds and imports the user's config. The package's own is compiled and imported natively; a user's file goes through
  * jiti, whose aliases lead to this package's copies, so that a folder without node_modules can import `ollie`.
  */
-import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -80,14 +80,24 @@ function checked(config: unknown, file: string): Config {
 
 async function importUsers(file: string, env: Env): Promise<{ default?: unknown }> {
   const { createJiti } = await import("jiti");
-  const cache = join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ollie", "jiti");
   const jiti = createJiti(pathToFileURL(file).href, {
     alias: hostAliases(),
     moduleCache: false,
-    fsCache: cache,
+    fsCache: privateFolder(join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ollie", "jiti")),
     interopDefault: false,
   });
   return jiti.import(file);
+}
+
+/** Compiled code is kept where nobody else can put any; false where there is no such place. */
+function privateFolder(path: string): string | false {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+    return path;
+  } catch {
+    return false;
+  }
 }
 
 /** `ollie`, its plugins and the libraries that plugins use, as this process has them. */
