@@ -2,7 +2,7 @@
 import { userInfo } from "node:os";
 import type { Duplex } from "node:stream";
 import { attribution } from "./attribution.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, OllieError } from "./errors.ts";
 import { type KernelFs, kernelFs } from "./fs.ts";
 import { type CallResult, type Hook, type HookKind, hooks } from "./hooks.ts";
 import { attach, fault } from "./kernel-hooks.ts";
@@ -124,9 +124,12 @@ export function createKernel(options: KernelOptions): Kernel {
     return (async () => (await bus.call(attach, { uname, aname }))?.block ?? base)();
   };
 
+  let started = false;
   let closing: Promise<void> | undefined;
   const kernel: Kernel = {
     async start() {
+      if (started || closing) throw new OllieError("E_USE", "a kernel starts once: make another");
+      started = true;
       try {
         await plugins.start();
       } catch (error) {

@@ -21,6 +21,8 @@ export interface PluginStatus {
   setupMs: number;
   taps: string[];
   mounts: string[];
+  /** Scopes that nobody serves: what it mounts there waits. */
+  waiting: string[];
   /** Hook calls that have not settled. */
   inFlight: string[];
   provides: string[];
@@ -153,6 +155,7 @@ export function pluginSet(
         setupMs: row.setupMs,
         taps: [...host.hooks.rows()].filter((tap) => tap.plugin === row.name).map((tap) => tap.hook.name),
         mounts: docs.filter((doc) => doc.plugin === row.name).map((doc) => doc.path),
+        waiting: host.tree.waiting.filter((one) => one.owner === row.owner).map((one) => one.scope.path),
         inFlight: [...host.hooks.inFlight].filter((call) => call.plugin === row.name).map((call) => call.hook),
         provides: [...host.services.rows()].filter((one) => one.plugin === row.name).map((one) => one.name),
         config: row.use.options ?? {},

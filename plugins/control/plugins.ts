@@ -62,7 +62,7 @@ const oneLine = (text: string): string => text.replace(/[\t\r\n]+/g, " ");
 const summary = ({ name, state, setupMs, error }: PluginStatus): string =>
   `${name}\t${state}\t${Math.round(setupMs)}\t${oneLine(error ?? "")}\n`;
 
-function status({ version, state, setupMs, taps, mounts, inFlight, provides }: PluginStatus): string {
+function status({ version, state, setupMs, taps, mounts, waiting, inFlight, provides }: PluginStatus): string {
   const lines: [string, string | number][] = [
     ["state", state],
     ["version", version],
@@ -70,6 +70,7 @@ function status({ version, state, setupMs, taps, mounts, inFlight, provides }: P
     ["provides", provides.join(" ")],
     ["taps", taps.join(" ")],
     ["mounts", mounts.join(" ")],
+    ["waiting", waiting.join(" ")],
     ["inFlight", inFlight.join(" ")],
   ];
   return lines.map(([key, value]) => `${key}=${value}\n`).join("");
