@@ -39,29 +39,28 @@ export class NineError extends Error {
 }
 
 /**
- * The texts that Linux's v9fs maps to an errno (its net/9p/error.c) and that plan9port prints.
- * Source: intro(5) of the Plan 9 manual names none; these are the usual ones of lib9p and v9fs.
+ * What 9P clients are told in the usual cases. The manual gives no texts. Linux knows an errno for exact words only and
+ * calls all others an unknown error, so these are the words of its table (net/9p/error.c) wherever that has the case;
+ * the errno stands behind each.
  */
 export const Rerror = {
-  badOffset: "bad offset in directory read",
-  badUse: "bad use of fid",
-  busy: "file in use",
-  clunked: "fid clunked",
-  dupFid: "fid already in use",
-  dupTag: "duplicate tag",
-  exists: "file already exists",
-  exclusive: "exclusive use file already open",
-  isDir: "is a directory",
-  noAuth: "authentication not required",
-  noCreate: "permission denied",
-  notFound: "file not found",
-  notDir: "not a directory",
-  notOpen: "file not open",
-  open: "fid already open for I/O",
-  perm: "permission denied",
-  tooMany: "too many open files",
-  unknownFid: "unknown fid or fid has been clunked",
-  wstat: "wstat prohibited",
+  badMode: "illegal mode", // EINVAL
+  badName: "illegal name", // ENAMETOOLONG
+  badOffset: "bad offset in directory read", // ESPIPE
+  badUse: "bad use of fid", // EBADF
+  clunked: "fid clunked", // none: nobody waits for it
+  dupFid: "fid already in use", // EBADF
+  dupTag: "duplicate tag", // none: a broken client
+  exists: "file already exists", // EEXIST
+  isDir: "Is a directory", // EISDIR
+  noAuth: "authentication not required", // none: Linux does not ask
+  notDir: "not a directory", // ENOTDIR
+  notFound: "file not found", // ENOENT
+  open: "file already open for I/O", // ETXTBSY
+  perm: "permission denied", // EACCES
+  removed: "file has been removed", // EIDRM
+  unknownFid: "fid unknown or out of range", // EBADF
+  wstat: "wstat prohibited", // EPERM
 } as const;
 
 /** The message of anything that was thrown, an Error or not. */

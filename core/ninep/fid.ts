@@ -2,7 +2,7 @@
 import { NineError, Rerror } from "../errors.ts";
 import type { OpenFile, Principal, Tree, Vnode } from "../tree/index.ts";
 import { DMDIR, encodeStat, type Qid, QTDIR, QTFILE, type Stat } from "./codec.ts";
-import type { Request } from "./requests.ts";
+import type { Line, Request } from "./requests.ts";
 
 export interface Fid {
   node: Vnode;
@@ -11,9 +11,8 @@ export interface Fid {
   directory: DirectoryRead | undefined;
   /** Reads that are not answered yet: a clunk cancels them. */
   reads: Set<Request> | undefined;
-  /** The request that later messages on this fid wait for. */
-  busy: Request | undefined;
-  waiting: (() => void)[] | undefined;
+  /** Messages that wait for a write or rename; made when there is one. */
+  line: Line | undefined;
 }
 
 export const newFid = (node: Vnode, principal: Principal): Fid => ({
@@ -22,15 +21,14 @@ export const newFid = (node: Vnode, principal: Principal): Fid => ({
   file: undefined,
   directory: undefined,
   reads: undefined,
-  busy: undefined,
-  waiting: undefined,
+  line: undefined,
 });
 
 export const isOpen = (fid: Fid): boolean => fid.file !== undefined || fid.directory !== undefined;
 
-export const qidOf = (node: Vnode, vers = node.qid.vers): Qid => ({
+export const qidOf = (tree: Tree, node: Vnode, principal: Principal): Qid => ({
   type: node.spec.kind === "dir" ? QTDIR : QTFILE,
-  vers,
+  vers: tree.vers(node, principal),
   path: node.qid.path,
 });
 
@@ -40,7 +38,7 @@ export function statOf(tree: Tree, node: Vnode, principal: Principal, length?: n
   return {
     type: 0,
     dev: 0,
-    qid: qidOf(node, s.vers),
+    qid: { type: s.dir ? QTDIR : QTFILE, vers: s.vers, path: s.path },
     mode: s.dir ? (DMDIR | s.mode) >>> 0 : s.mode,
     atime: s.time,
     mtime: s.time,
@@ -76,7 +74,8 @@ export function directoryRead(tree: Tree, node: Vnode, principal: Principal): Di
         if (size + length > count) break;
         size += length;
       }
-      if (next === from && next < entries.length) throw new NineError("count is too small for a directory entry");
+      if (size === 0 && count > 0 && next < entries.length)
+        throw new NineError(`count ${count} is too small for a directory entry of ${entries[next]?.length} bytes`);
       at += size;
       return Buffer.concat(entries.slice(from, next), size);
     },

@@ -13,6 +13,10 @@ export interface Framer {
    * over the maximum: the connection has to end, since where the next message starts is unknown. Not to be called from `onMessage`.
    */
   push(chunk: Buffer): void;
+  /** Whether there are messages that were kept back. */
+  readonly kept: boolean;
+  /** Gives out what was kept back, as long as it is not full again. */
+  resume(): void;
 }
 
 /**
@@ -21,10 +25,18 @@ export interface Framer {
  *
  * Messages that lie whole in a chunk are given out where they lie. Of one in pieces the bytes that came are gathered in a buffer that
  * doubles as they come: time is linear whatever the chunks are, and a claimed size alone allocates nothing.
+ *
+ * While `isFull` says true messages are kept back: one chunk of small requests can ask for thousands of times its size.
  */
-export function framer(onMessage: (buf: Buffer, start: number, end: number) => void, getMax: () => number): Framer {
+export function framer(
+  onMessage: (buf: Buffer, start: number, end: number) => void,
+  getMax: () => number,
+  isFull: () => boolean = () => false,
+): Framer {
   let gathered = NOTHING;
   let have = 0;
+  /** Bytes kept back. */
+  let rest: Buffer | undefined;
 
   const checked = (size: number): number => {
     if (size < SMALLEST) throw new ProtocolError(`message size ${size} is under ${SMALLEST}`);
@@ -61,17 +73,34 @@ export function framer(onMessage: (buf: Buffer, start: number, end: number) => v
     return to;
   };
 
-  return {
-    push(chunk) {
-      let at = have > 0 ? finish(chunk) : 0;
-      while (chunk.length - at >= 4) {
-        const end = at + checked(chunk.readUInt32LE(at));
-        if (end > chunk.length) break;
-        onMessage(chunk, at, end);
-        at = end;
+  const push = (chunk: Buffer): void => {
+    if (rest) {
+      rest = Buffer.concat([rest, chunk]);
+      return;
+    }
+    let at = have > 0 ? finish(chunk) : 0;
+    while (chunk.length - at >= 4) {
+      if (isFull()) {
+        rest = chunk.subarray(at);
+        return;
       }
-      if (at < chunk.length) gather(chunk, at, chunk.length);
-      else if (have === 0 && gathered.length > FIRST) gathered = NOTHING;
+      const end = at + checked(chunk.readUInt32LE(at));
+      if (end > chunk.length) break;
+      onMessage(chunk, at, end);
+      at = end;
+    }
+    if (at < chunk.length) gather(chunk, at, chunk.length);
+    else if (have === 0 && gathered.length > FIRST) gathered = NOTHING;
+  };
+  return {
+    push,
+    get kept() {
+      return rest !== undefined;
+    },
+    resume() {
+      const kept = rest;
+      rest = undefined;
+      if (kept) push(kept);
     },
   };
 }

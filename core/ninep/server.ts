@@ -5,13 +5,13 @@
 import type { Duplex } from "node:stream";
 import { cutText, messageOf, NineError, Rerror } from "../errors.ts";
 import type { Principal, Tree } from "../tree/index.ts";
-import { decode, type MsgOf, NOFID, NOTAG, ProtocolError, type Tmsg } from "./codec.ts";
-import { directoryRead, type Fid, isOpen, newFid, qidOf, statOf } from "./fid.ts";
+import { decode, type Msg, type MsgOf, NOFID, ProtocolError, type Tmsg } from "./codec.ts";
+import { type Fid, isOpen, newFid, qidOf } from "./fid.ts";
 import { framer } from "./frame.ts";
-import { limits } from "./limits.ts";
+import { limits, overLimit } from "./limits.ts";
 import { output } from "./out.ts";
-import { abortOf, type Request, requests } from "./requests.ts";
-import { wstatName } from "./wstat.ts";
+import { type FidMsg, perform, type Session } from "./perform.ts";
+import { block, type Line, newLine, type Request, requests } from "./requests.ts";
 
 export interface ServeOptions {
   tree: () => Tree;
@@ -29,14 +29,16 @@ export interface Connection {
 
 /** Serves until the other side hangs up or `close` is called. */
 export function serve(duplex: Duplex, options: ServeOptions): Connection {
-  const tree = options.tree;
-  const out = output(duplex);
+  const out = output(duplex, hear);
+  const pending = requests(out.send);
   const fids = new Map<number, Fid>();
-  const pending = requests(out.send, flushed);
-  let msize = 0;
+  /** What waits for a pending attach. */
+  const gate = newLine();
+  /** Bytes of writes that wait in lines. */
+  let waiting = 0;
+  let paused = false;
   let closed = false;
-  /** Messages that wait for a pending attach. */
-  let held: Tmsg[] | undefined;
+  let msize = 0;
 
   const fail = (request: Request, error: unknown) =>
     pending.reply(request, {
@@ -44,315 +46,191 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
       tag: request.tag,
       ename: cutText(messageOf(error), Math.min(msize - 9, 0xffff)),
     });
+  const session: Session = {
+    get tree() {
+      return options.tree();
+    },
+    get msize() {
+      return msize;
+    },
+    fids,
+    reply: pending.reply,
+    fail,
+    room: out.room,
+  };
 
-  function reset(reason: Error): void {
-    pending.reset(reason);
-    held = undefined;
+  /** Ends all that is pending and open; nothing uncommitted takes effect. */
+  function reset(reason: string): void {
     const all = [...fids.values()];
     fids.clear();
-    for (const fid of all) {
-      fid.waiting = undefined;
-      fid.file?.close(false, { ok() {}, fail() {} });
+    for (const line of [gate, ...all.map((fid) => fid.line)]) {
+      if (!line) continue;
+      line.busy = undefined;
+      line.waiting.length = 0;
     }
+    waiting = 0;
+    pending.reset(new NineError(reason));
+    for (const fid of all) fid.file?.close(false, { ok() {}, fail() {} });
   }
 
   function version(msg: MsgOf<"Tversion">): void {
-    reset(new NineError("session reset"));
+    reset("session reset");
+    msize = 0;
     const size = Math.min(msg.msize, limits.maxMsize);
-    if (size < limits.minMsize)
-      return out.send({ type: "Rerror", tag: msg.tag, ename: `msize ${msg.msize} is under ${limits.minMsize}` });
+    if (size < limits.minMsize) return refuse(msg.tag, `msize: ${size} is under the least of ${limits.minMsize}`);
     const known = msg.version === "9P2000" || msg.version.startsWith("9P2000.");
-    msize = known ? size : 0;
+    if (known) msize = size;
     out.send({ type: "Rversion", tag: msg.tag, msize: size, version: known ? "9P2000" : "unknown" });
   }
 
-  /** A message: at once, or behind what its fid or a pending attach holds up. */
+  const refuse = (tag: number, ename: string) => out.send({ type: "Rerror", tag, ename });
+
+  /** A message: at once, or behind what a pending attach or its fid holds up. */
   function accept(msg: Tmsg): void {
     if (msg.type === "Tversion") return version(msg);
-    if (msize === 0) return out.send({ type: "Rerror", tag: msg.tag, ename: "no version negotiated" });
-    if (held && msg.type !== "Tflush") return void held.push(own(msg));
-    const request = msg.tag === NOTAG ? undefined : pending.begin(msg.tag);
-    if (!request) return out.send({ type: "Rerror", tag: msg.tag, ename: Rerror.dupTag });
+    if (msize === 0) return refuse(msg.tag, "no version was negotiated");
+    let request: Request;
     try {
-      dispatch(msg, request);
+      request = pending.begin(msg.tag);
     } catch (error) {
-      if (!(error instanceof NineError)) options.onError(`9p ${msg.type}: ${messageOf(error)}`);
-      fail(request, error);
+      return refuse(msg.tag, messageOf(error));
+    }
+    if (msg.type === "Tflush") return pending.flush(msg.oldtag, request);
+    // The number is free on receipt and the message can not be undone, whatever becomes of it.
+    if (msg.type === "Tclunk" || msg.type === "Tremove") request.fixed = true;
+    if (isBusy(gate)) wait(gate, msg, request, dispatch);
+    else dispatch(msg, request);
+  }
+
+  /** Runs `act` now; what it throws is the reply. */
+  function dispatch(msg: Tmsg, request: Request): void {
+    try {
+      if (msg.type === "Tattach") attach(msg, request);
+      else if (msg.type === "Tauth") throw new NineError(Rerror.noAuth);
+      else onFid(msg as FidMsg, request);
+    } catch (error) {
+      failed(msg, request, error);
     }
   }
 
-  function dispatch(msg: Exclude<Tmsg, { type: "Tversion" }>, request: Request): void {
-    switch (msg.type) {
-      case "Tauth":
-        throw new NineError(Rerror.noAuth);
-      case "Tattach":
-        return attach(msg, request);
-      case "Tflush":
-        return pending.flush(msg.oldtag, request);
-      default:
-        return onFid(msg, request);
-    }
+  function failed(msg: Tmsg, request: Request, error: unknown): void {
+    if (!(error instanceof NineError)) options.onError(`9p ${msg.type}: ${messageOf(error)}`);
+    fail(request, error);
   }
-
-  type FidMsg = Exclude<Tmsg, { type: "Tversion" | "Tauth" | "Tattach" | "Tflush" }>;
 
   function onFid(msg: FidMsg, request: Request): void {
     const fid = fids.get(msg.fid);
     if (!fid) throw new NineError(Rerror.unknownFid);
-    request.fid = fid;
-    // The number is free on receipt, whatever becomes of the message.
-    if (msg.type === "Tclunk" || msg.type === "Tremove") {
-      fids.delete(msg.fid);
-      request.fixed = true;
-    }
-    if (!fid.busy) return perform(msg, fid, request);
-    const mine = own(msg);
-    fid.waiting ??= [];
-    fid.waiting.push(() => {
-      if (request.done) return;
+    if (msg.type === "Tclunk" || msg.type === "Tremove") fids.delete(msg.fid);
+    if (!fid.line || !isBusy(fid.line)) return perform(session, msg, fid, request);
+    wait(fid.line, msg, request, (mine) => {
       try {
-        perform(mine, fid, request);
+        perform(session, mine, fid, request);
       } catch (error) {
-        fail(request, error);
+        failed(mine, request, error);
       }
     });
+    // Messages behind it may name the fid that it makes.
+    if (msg.type === "Twalk" && !isOpen(fid)) block(gate, request);
   }
 
-  function perform(msg: FidMsg, fid: Fid, request: Request): void {
-    switch (msg.type) {
-      case "Twalk":
-        return walk(msg, fid, request);
-      case "Topen":
-        return open(msg, fid, request);
-      case "Tcreate":
-        throw new NineError(Rerror.noCreate);
-      case "Tread":
-        return read(msg, fid, request);
-      case "Twrite":
-        return write(msg, fid, request);
-      case "Tclunk":
-        return clunk(fid, request, () => pending.reply(request, { type: "Rclunk", tag: request.tag }));
-      case "Tremove":
-        return remove(fid, request);
-      case "Tstat": {
-        const stat = statOf(tree(), fid.node, fid.principal, fid.file?.length());
-        return pending.reply(request, { type: "Rstat", tag: request.tag, stat });
-      }
-      case "Twstat":
-        return wstat(msg, fid, request);
-    }
+  /** Puts a message, with bytes of its own (they are a view of the receive buffer), into a line. */
+  function wait<M extends Tmsg>(line: Line, msg: M, request: Request, run: (msg: M, request: Request) => void): void {
+    const size = msg.type === "Twrite" ? msg.data.length : 0;
+    const mine = msg.type === "Twrite" ? { ...msg, data: Uint8Array.prototype.slice.call(msg.data) } : msg;
+    waiting += size;
+    line.waiting.push({
+      run() {
+        waiting -= size;
+        if (paused) process.nextTick(hear);
+        if (!request.done) run(mine, request);
+      },
+    });
   }
 
   function attach(msg: MsgOf<"Tattach">, request: Request): void {
     if (msg.afid !== NOFID) throw new NineError(Rerror.noAuth);
     if (fids.has(msg.fid) || msg.fid === NOFID) throw new NineError(Rerror.dupFid);
+    if (fids.size >= limits.fids) throw overLimit("fids");
     if (msg.aname !== "" && msg.aname !== "/") throw new NineError(`aname ${JSON.stringify(msg.aname)} is not served`);
     const settle = (who: Principal | string) => {
       if (request.done) return;
       if (typeof who === "string") return fail(request, who);
-      const { root } = tree();
+      const { root } = options.tree();
       fids.set(msg.fid, newFid(root, who));
-      pending.reply(request, { type: "Rattach", tag: msg.tag, qid: qidOf(root) });
+      pending.reply(request, { type: "Rattach", tag: msg.tag, qid: qidOf(options.tree(), root, who) });
     };
     const who = options.attach(msg.uname, msg.aname);
     if (!(who instanceof Promise)) return settle(who);
-    held = [];
     request.fixed = true;
-    who
-      .then(settle, (error) => fail(request, error))
-      .finally(() => {
-        const waiting = held ?? [];
-        held = undefined;
-        for (const later of waiting) accept(later);
-      });
+    block(gate, request);
+    who.then(settle, (error) => failed(msg, request, error));
   }
 
-  function walk(msg: MsgOf<"Twalk">, fid: Fid, request: Request): void {
-    const { wname, newfid } = msg;
-    if (isOpen(fid)) throw new NineError(Rerror.open);
-    if (newfid !== msg.fid && (fids.has(newfid) || newfid === NOFID)) throw new NineError(Rerror.dupFid);
-    if (fids.size >= limits.fids) throw new NineError(Rerror.tooMany);
-    let node = fid.node;
-    const wqid = [];
-    for (const name of wname) {
-      let next: typeof node | undefined;
-      try {
-        if (name === "" || name === "." || name.includes("/")) throw new NineError(Rerror.notFound);
-        next = tree().step(node, name, fid.principal);
-        if (!next) throw new NineError(Rerror.notFound);
-      } catch (error) {
-        if (wqid.length === 0) throw error;
-        break;
-      }
-      node = next;
-      wqid.push(qidOf(node));
-    }
-    if (wqid.length === wname.length) {
-      if (newfid === msg.fid) fid.node = node;
-      else fids.set(newfid, newFid(node, fid.principal));
-    }
-    pending.reply(request, { type: "Rwalk", tag: request.tag, wqid });
-  }
-
-  function open(msg: MsgOf<"Topen">, fid: Fid, request: Request): void {
-    if (isOpen(fid)) throw new NineError(Rerror.open);
-    const kind = msg.mode & 3;
-    const trunc = (msg.mode & 0x10) !== 0;
-    if (msg.mode & ~0x53) throw new NineError(`open mode ${msg.mode} has unknown bits`);
-    if (msg.mode & 0x40) throw new NineError(Rerror.perm); // ORCLOSE: files here can not be removed
-    if (fid.node.spec.kind === "dir") {
-      if (kind !== 0 && kind !== 3) throw new NineError(Rerror.isDir);
-      if (trunc) throw new NineError(Rerror.isDir);
-      fid.directory = directoryRead(tree(), fid.node, fid.principal);
-    } else {
-      if (kind === 3) throw new NineError(Rerror.perm); // OEXEC: no file here is a program
-      if (trunc && kind === 0) throw new NineError(Rerror.perm);
-      fid.file = tree().open(fid.node, fid.principal, { read: kind !== 1, write: kind !== 0, trunc });
-    }
-    pending.reply(request, { type: "Ropen", tag: request.tag, qid: qidOf(fid.node), iounit: msize - limits.header });
-  }
-
-  function read(msg: MsgOf<"Tread">, fid: Fid, request: Request): void {
-    const count = Math.min(msg.count, msize - limits.readHeader);
-    if (fid.directory) {
-      const data = fid.directory.read(msg.offset, count);
-      return pending.reply(request, { type: "Rread", tag: request.tag, data });
-    }
-    if (!fid.file) throw new NineError(Rerror.notOpen);
-    fid.reads ??= new Set();
-    fid.reads.add(request);
-    fid.file.read(msg.offset, count, {
-      get abort() {
-        return abortOf(request);
-      },
-      ok(data) {
-        fid.reads?.delete(request);
-        pending.reply(request, { type: "Rread", tag: request.tag, data });
-      },
-      fail(error) {
-        fid.reads?.delete(request);
-        fail(request, error);
-      },
-    });
-  }
-
-  function write(msg: MsgOf<"Twrite">, fid: Fid, request: Request): void {
-    if (!fid.file) throw new NineError(fid.directory ? Rerror.isDir : Rerror.notOpen);
-    const settle = holding(fid, request);
-    fid.file.write(msg.data, {
-      get abort() {
-        return abortOf(request);
-      },
-      ok: (count) => settle(() => pending.reply(request, { type: "Rwrite", tag: request.tag, count })),
-      fail: (error) => settle(() => fail(request, error)),
-    });
-  }
-
-  /** Later messages on the fid wait until the function that this gives is called. */
-  function holding(fid: Fid, request: Request): (act: () => void) => void {
-    fid.busy = request;
-    return (act) => {
-      act();
-      if (fid.busy === request) proceed(fid);
-    };
-  }
-
-  function proceed(fid: Fid): void {
-    fid.busy = undefined;
-    while (!fid.busy && fid.waiting && fid.waiting.length > 0) fid.waiting.shift()?.();
-  }
-
-  /** A flushed request no longer holds its fid up. */
-  function flushed(request: Request): void {
-    const fid = request.fid;
-    fid?.reads?.delete(request);
-    if (fid?.busy === request) proceed(fid);
-  }
-
-  function clunk(fid: Fid, request: Request, then: () => void): void {
-    for (const one of fid.reads ?? []) {
-      one.abort?.abort(new NineError(Rerror.clunked));
-      fail(one, Rerror.clunked);
-    }
-    fid.reads = undefined;
-    if (!fid.file) return then();
-    fid.file.close(true, { ok: then, fail: (error) => fail(request, error) });
-  }
-
-  function remove(fid: Fid, request: Request): void {
-    clunk(fid, request, () =>
-      tree().remove(fid.node, fid.principal, {
-        ok: () => pending.reply(request, { type: "Rremove", tag: request.tag }),
-        fail: (error) => fail(request, error),
-      }),
-    );
-  }
-
-  function wstat(msg: MsgOf<"Twstat">, fid: Fid, request: Request): void {
-    const now = statOf(tree(), fid.node, fid.principal, fid.file?.length());
-    const name = wstatName(msg.stat, now, fid.principal.name, () => tree().mayWrite(fid.node, fid.principal));
-    const ok = () => pending.reply(request, { type: "Rwstat", tag: request.tag });
-    if (name === undefined) return ok();
-    request.fixed = true;
-    const settle = holding(fid, request);
-    tree().rename(fid.node, name, fid.principal, {
-      ok: () => settle(ok),
-      fail: (error) => settle(() => fail(request, error)),
-    });
-  }
-
+  const isFull = () => out.unsent() > limits.pauseOver || waiting > limits.pauseOver;
   const incoming = framer(
     (buf, start, end) => {
       if (closed) return;
-      let msg: ReturnType<typeof decode>;
+      let msg: Msg;
       try {
         msg = decode(buf, start, end);
         if (msg.type.startsWith("R")) throw new ProtocolError(`${msg.type} is not a request`, msg.tag);
       } catch (error) {
         const tag = error instanceof ProtocolError ? error.tag : undefined;
         if (tag === undefined) throw error;
-        return out.send({ type: "Rerror", tag, ename: messageOf(error) });
+        return refuse(tag, messageOf(error));
       }
       accept(msg as Tmsg);
     },
     () => (msize === 0 ? limits.maxMsize : msize),
+    isFull,
   );
 
-  const close = (reason: string) => {
-    if (closed) return;
-    closed = true;
-    reset(new NineError(reason));
-    duplex.destroy();
-  };
-
-  duplex.on("data", (chunk: Buffer) => {
+  function receive(act: () => void): void {
     out.hold();
     try {
-      incoming.push(chunk);
+      act();
     } catch (error) {
       options.onError(`9p: ${messageOf(error)}; the connection is closed`);
-      out.release();
-      duplex.end();
-      return close("protocol error");
+      end("protocol error");
     }
     out.release();
-    // A client that asks without reading is not heard until it has read.
-    if (out.unsent() > limits.pauseOver) {
-      duplex.pause();
-      duplex.once("drain", () => duplex.resume());
-    }
+  }
+
+  /** Goes on where too much was unsent: a client that asks without reading is not heard until it has read. */
+  function hear(): void {
+    while (!closed && !isFull() && incoming.kept) receive(incoming.resume);
+    if (paused === isFull()) return;
+    paused = !paused;
+    if (paused) duplex.pause();
+    else duplex.resume();
+  }
+
+  /** Ends the session; what was answered still leaves. */
+  function end(reason: string): void {
+    if (closed) return;
+    closed = true;
+    reset(reason);
+    process.nextTick(() => duplex.end(() => duplex.destroy()));
+  }
+
+  duplex.on("data", (chunk: Buffer) => {
+    if (closed) return;
+    receive(() => incoming.push(chunk));
+    hear();
   });
-  duplex.on("error", () => close("connection lost"));
-  duplex.on("end", () => close("connection ended"));
-  duplex.on("close", () => close("connection closed"));
+  duplex.on("error", () => end("connection lost"));
+  duplex.on("end", () => end("connection ended"));
+  duplex.on("close", () => end("connection closed"));
   return {
-    close: () => close("server closed the connection"),
+    close() {
+      end("server closed the connection");
+      duplex.destroy();
+    },
     get closed() {
       return closed;
     },
   };
 }
 
-/** A message that is kept for later must own its bytes: they are a view of the receive buffer. */
-const own = <M extends Tmsg>(msg: M): M =>
-  msg.type === "Twrite" ? { ...msg, data: Uint8Array.prototype.slice.call(msg.data) } : msg;
+const isBusy = (line: Line): boolean => line.busy !== undefined || line.waiting.length > 0;

@@ -38,7 +38,7 @@ const closedReader: Reader = {
 const closedWriter: Writer = {
   write: (_data, answer) => answer.fail(new NineError(Rerror.badUse)),
   close: (_commit, answer) => answer.ok(),
-  pending: () => 0,
+  pending: () => false,
 };
 
 /** Opens a file node; rights were checked by the caller. Subscribes at once where the kind blocks. */
@@ -57,37 +57,27 @@ export function openFile(node: Vnode, principal: Principal, options: OpenOptions
   };
   const homes = [file.owner.opens, ...opensOf(node.life)];
   for (const home of homes) home.add(ending);
-  const dead = (): NineError | undefined => {
-    if (file.owner.stopped) return new NineError(`${file.owner.name}: plugin stopped`);
-    return undefined;
-  };
+  const stopped = (): NineError | undefined =>
+    file.owner.stopped ? new NineError(`${file.owner.name}: plugin stopped`) : undefined;
+  const dead = (): NineError | undefined =>
+    stopped() ?? (isEnded(node.life) ? new NineError(Rerror.removed) : undefined);
   return {
     node,
     read(offset, count, answer) {
-      const why = dead();
+      // Who follows an instance reads to the end of it, and the reply to a `kill` can still be read.
+      const outlives = isBlocking(file) || (file.spec.rdwr && reader.length() !== undefined);
+      const why = outlives ? stopped() : dead();
       if (why) return answer.fail(why);
-      // Blocked readers get their end, and the reply to a `kill` can still be read.
-      const answered = file.spec.rdwr && reader.length() !== undefined;
-      if (isEnded(node.life) && !isBlocking(file) && !answered) return answer.fail(gone(node));
       reader.read(offset, count, answer);
     },
     write(data, answer) {
-      const why = dead() ?? (isEnded(node.life) ? gone(node) : undefined);
+      const why = dead();
       if (why) return answer.fail(why);
-      writer.write(data, {
-        abort: answer.abort,
-        fail: answer.fail,
-        ok(count) {
-          node.qid.vers = (node.qid.vers + 1) >>> 0;
-          reader.written();
-          answer.ok(count);
-        },
-      });
+      writer.write(data, answer);
     },
     close(commit, answer) {
       for (const home of homes) home.delete(ending);
-      const why =
-        commit && writer.pending() > 0 ? (dead() ?? (isEnded(node.life) ? gone(node) : undefined)) : undefined;
+      const why = commit && writer.pending() ? dead() : undefined;
       const done = () => {
         abort.abort(new NineError(Rerror.clunked));
         reader.close();
@@ -113,23 +103,27 @@ export function openFile(node: Vnode, principal: Principal, options: OpenOptions
 
 const isBlocking = (file: BuiltFile): boolean => Boolean(file.spec.stream || file.spec.blockOnce);
 
-const gone = (node: Vnode): NineError =>
-  new NineError(`${node.spec.name}: its ${node.life.parent ? "session or agent" : "tree"} is gone`);
-
 function* opensOf(life: Life | undefined): Iterable<Set<Ending>> {
   // The root never ends, so it keeps no set.
   for (let at = life; at?.parent; at = at.parent) yield at.opens;
 }
 
 function parts(site: Site, { read, write, trunc }: OpenOptions): [Reader, Writer] {
+  const { node } = site;
   const { spec } = site.file;
   if (spec.rdwr || spec.request) {
     const [reader, writer] = repliers(site);
     return [read ? reader : closedReader, write ? writer : closedWriter];
   }
   const reader = read ? readerOf(site) : closedReader;
-  if (!write || !spec.write) return [reader, closedWriter];
-  return [reader, spec.commit === "close" ? closeWriter(site, trunc) : messageWriter(site)];
+  if (!spec.write || !(write || trunc)) return [reader, closedWriter];
+  const changed = () => {
+    node.qid.vers = (node.qid.vers + 1) >>> 0;
+    reader.written();
+  };
+  const writer = spec.commit === "close" ? closeWriter(site, trunc, changed) : messageWriter(site, changed);
+  // OTRUNC asks for the right to write, and gives none with OREAD.
+  return [reader, write ? writer : { ...writer, write: closedWriter.write }];
 }
 
 function readerOf(site: Site): Reader {

@@ -4,7 +4,7 @@
  */
 import type { Principal } from "./principal.ts";
 import type { Base, Scope } from "./scope.ts";
-import type { Instances, LeafSpec } from "./spec.ts";
+import type { Instances, LeafSpec, Text } from "./spec.ts";
 
 /** Whose rows these are. One record per plugin, shared by all its nodes. */
 export interface Owner {
@@ -66,6 +66,8 @@ export interface Life {
 export interface QidState {
   readonly path: number;
   vers: number;
+  /** What the last read gave: the same again keeps `vers`, and its bytes serve again. Null: it was not kept. */
+  last: { value: Text; bytes: Uint8Array } | null | undefined;
 }
 
 /** The lives of all instances of one tree, across rebuilds. */
@@ -92,7 +94,7 @@ export function lives(): Lives {
     qid(life, specPath) {
       let state = life.qids.get(specPath);
       if (!state) {
-        state = { path: next++, vers: 0 };
+        state = { path: next++, vers: 0, last: undefined };
         life.qids.set(specPath, state);
       }
       return state;

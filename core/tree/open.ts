@@ -7,6 +7,8 @@ import type { Base } from "./scope.ts";
 export interface ReadAnswer extends Answer<Uint8Array> {
   /** Aborts with the request (Tflush, clunk, hang-up). */
   readonly abort: Abort;
+  /** Whether data of a source may be taken for it now; if not, `wake` is called once it may. Missing: always. */
+  room?(wake: () => void): boolean;
 }
 
 export interface WriteAnswer extends Answer<number> {
@@ -17,7 +19,7 @@ export interface Reader {
   read(offset: number, count: number, answer: ReadAnswer): void;
   /** Bytes of the snapshot, where there is one. */
   length(): number | undefined;
-  /** A write took effect on the same fid. */
+  /** A write took effect on the same fid: the next read gives what is there then. */
   written(): void;
   /** Instance or plugin gone: blocked reads get EOF or the error. */
   end(cause?: Error): void;
@@ -28,8 +30,8 @@ export interface Writer {
   write(data: Uint8Array, answer: WriteAnswer): void;
   /** The clunk. `commit` false: the connection ended, nothing may take effect. */
   close(commit: boolean, answer: Answer<void>): void;
-  /** Bytes taken but not committed. */
-  pending(): number;
+  /** Whether a clunk would commit something. */
+  pending(): boolean;
 }
 
 /** What readers and writers of one open file share. */

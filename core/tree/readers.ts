@@ -1,6 +1,7 @@
 /** Readers of the kinds read, stream and blockOnce. */
 import { messageOf, NineError, Rerror } from "../errors.ts";
-import { lazyAbort } from "./call.ts";
+import { type Abort, lazyAbort } from "./call.ts";
+import type { Vnode } from "./node.ts";
 import type { ReadAnswer, Reader, Site } from "./open.ts";
 import type { Base } from "./scope.ts";
 import { bytesOf, fromIterable, isSource, type Source } from "./source.ts";
@@ -11,64 +12,80 @@ export const empty = new Uint8Array(0);
 export const slice = (data: Uint8Array, offset: number, count: number): Uint8Array =>
   offset >= data.length ? empty : data.subarray(offset, Math.min(data.length, offset + count));
 
-/** Up to this size what a file gave last is kept, so that the same again is known to be the same. */
+/** Up to this size the text that a file gave last is kept, so that the same again is known to be the same. */
 const KEPT = 8 * 1024;
 
-/** Bytes of a read; qid.vers moves where they differ from those of the read before, by whomever. */
-function bytesAndVers({ qid }: Vnode, value: Text): Uint8Array {
+/** Bytes of a read; qid.vers moves where the read before may have given others. */
+function newSnapshot({ qid }: Vnode, value: Text): Uint8Array {
   const { last } = qid;
-  if (last?.value === value && typeof value === "string") return last.bytes;
+  if (last && last.value === value) return last.bytes;
   const bytes = bytesOf(value);
-  const same = last !== undefined && Buffer.compare(last.bytes, bytes) === 0;
-  if (same) return last.bytes;
-  if (qid.read) qid.vers = (qid.vers + 1) >>> 0;
-  qid.read = true;
-  qid.last = bytes.length <= KEPT && typeof value === "string" ? { value, bytes } : undefined;
+  if (last !== undefined) qid.vers = (qid.vers + 1) >>> 0;
+  qid.last = typeof value === "string" && bytes.length <= KEPT ? { value, bytes } : null;
   return bytes;
+}
+
+interface Wanting {
+  offset: number;
+  count: number;
+  answer: ReadAnswer;
 }
 
 /** Runs at the first read; its bytes serve this fid from then on. A write on the same fid drops them. */
 export function snapshotReader(site: Site, handler: (c: Base) => Text | PromiseLike<Text>): Reader {
-  const { owner } = site.file;
   const { guard, node } = site;
+  const { owner } = site.file;
   let snapshot: Uint8Array | undefined;
-  /** Reads that wait for a run of the handler. */
-  let waiting: Set<Wanting & { offset: number }> | undefined;
-  /** A run that a write has overtaken gives nothing to later reads. */
-  let round = 0;
+  /** Reads that wait for the handler, which is cancelled when all of them are. */
+  let running: { reads: Set<Wanting>; abort: Abort } | undefined;
 
-  const run = (first: Wanting & { offset: number }) => {
-    const mine = ++round;
-    const abort = lazyAbort();
-    const reads = new Set([first]);
-    waiting = reads;
-    guard.run(owner, "read", node, guard.host.handlerLimit, () => handler(site.context(abort)), {
+  const run = (first: Wanting) => {
+    const mine = { reads: new Set([first]), abort: lazyAbort() };
+    const end = (give: (want: Wanting) => void) => {
+      if (running === mine) running = undefined;
+      for (const want of mine.reads) give(want);
+    };
+    const fail = (error: NineError) => end(({ answer }) => answer.fail(error));
+    running = mine;
+    guard.run(owner, "read", node, guard.host.handlerLimit, () => handler(site.context(mine.abort)), {
       ok(value) {
         let bytes: Uint8Array;
         try {
-          bytes = bytesAndVers(node, value);
+          bytes = newSnapshot(node, value);
         } catch (error) {
-          return this.fail(guard.errorOf(owner, "read", node, error));
+          return fail(guard.errorOf(owner, "read", node, error));
         }
-        if (mine === round) {
-          waiting = undefined;
-          snapshot = bytes;
-        }
-        for (const { offset, count, answer } of reads) answer.ok(slice(bytes, offset, count));
+        // A write meanwhile: these reads came before it, later ones must not get this.
+        if (running === mine) snapshot = bytes;
+        end(({ offset, count, answer }) => answer.ok(slice(bytes, offset, count)));
       },
-      fail(error) {
-        if (mine === round) waiting = undefined;
-        for (const { answer } of reads) answer.fail(error);
-      },
+      fail,
     });
-    return abort;
+    return mine;
   };
-  return { run, snapshot } as never;
-}
-
-interface Wanting {
-  count: number;
-  answer: ReadAnswer;
+  return {
+    read(offset, count, answer) {
+      if (snapshot) return answer.ok(slice(snapshot, offset, count));
+      const want = { offset, count, answer };
+      const mine = running ?? run(want);
+      // Answered at once: there is nothing to cancel.
+      if (mine !== running) return;
+      mine.reads.add(want);
+      answer.abort.onAbort(() => {
+        mine.reads.delete(want);
+        if (mine.reads.size > 0) return;
+        if (running === mine) running = undefined;
+        mine.abort.abort();
+      });
+    },
+    length: () => snapshot?.length,
+    written() {
+      snapshot = undefined;
+      running = undefined;
+    },
+    end() {},
+    close() {},
+  };
 }
 
 /** Reads that wait for a source, in order. Shared by stream files and streaming replies. */
@@ -88,7 +105,7 @@ export function sourceReader(
   let closed = false;
   let cause: Error | undefined;
   let cancelWait: (() => void) | undefined;
-  let queue: Wanting[] = [];
+  const queue = new Set<Wanting>();
 
   /** Bytes to give, undefined: none yet, null: the end. */
   const next = (count: number): Uint8Array | undefined | null => {
@@ -105,6 +122,8 @@ export function sourceReader(
     return data;
   };
   const serve = (want: Wanting): boolean => {
+    // What the other side has no room for stays in the source, which knows what to do with a slow reader.
+    if (want.answer.room && !want.answer.room(pump)) return false;
     try {
       const data = next(want.count);
       if (data === undefined) return false;
@@ -115,17 +134,16 @@ export function sourceReader(
     return true;
   };
   const pump = () => {
+    cancelWait?.();
     cancelWait = undefined;
-    while (queue.length > 0) {
-      const want = queue[0] as Wanting;
+    for (const want of queue) {
       if (!serve(want)) break;
-      // `serve` may have been cut short by an abort that already removed it.
-      if (queue[0] === want) queue.shift();
+      queue.delete(want);
     }
     arm();
   };
   const arm = () => {
-    if (queue.length > 0 && from && !cancelWait) cancelWait = from.wait(pump);
+    if (queue.size > 0 && from && !cancelWait) cancelWait = from.wait(pump);
   };
   return {
     attach(source) {
@@ -134,7 +152,7 @@ export function sourceReader(
       pump();
     },
     read(offset, count, answer) {
-      if (offset !== at && from?.seek && queue.length === 0) {
+      if (offset !== at && from?.seek && queue.size === 0) {
         try {
           from.seek(offset);
         } catch (error) {
@@ -143,12 +161,10 @@ export function sourceReader(
         rest = empty;
         at = offset;
       }
-      const want = { count, answer };
-      if (queue.length === 0 && (from || ended) && serve(want)) return;
-      queue.push(want);
-      answer.abort.onAbort(() => {
-        queue = queue.filter((other) => other !== want);
-      });
+      const want = { offset, count, answer };
+      if (queue.size === 0 && (from || ended) && serve(want)) return;
+      queue.add(want);
+      answer.abort.onAbort(() => queue.delete(want));
       arm();
     },
     end(why) {
@@ -162,9 +178,7 @@ export function sourceReader(
       cancelWait?.();
       from?.close();
       from = undefined;
-      const left = queue;
-      queue = [];
-      for (const { answer } of left) answer.fail(new NineError(Rerror.clunked));
+      for (const { answer } of takeAll(queue)) answer.fail(new NineError(Rerror.clunked));
     },
   };
 }
@@ -174,6 +188,12 @@ export const runOf =
   ({ guard, file }: Site) =>
   <T>(fn: () => T): T =>
     guard.host.runAs(file.owner.name, fn);
+
+function takeAll<T>(set: Set<T>): T[] {
+  const all = [...set];
+  set.clear();
+  return all;
+}
 
 /** Subscribes at open; a flushed read loses nothing. */
 export function streamReader(site: Site, handler: (c: Base) => AsyncIterable<Text> | Source): Reader {
@@ -205,7 +225,7 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
   let delivered = false;
   let last: Text | undefined;
   let over: { cause?: Error | undefined } | undefined;
-  let queue: (Wanting & { offset: number })[] = [];
+  const queue = new Set<Wanting>();
 
   const start = () => {
     const mine = ++round;
@@ -214,9 +234,7 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
     const settle = (value: Uint8Array | NineError) => {
       if (mine !== round || over) return;
       result = value;
-      const waiting = queue;
-      queue = [];
-      for (const want of waiting) serve(want);
+      for (const want of takeAll(queue)) serve(want);
     };
     site.guard.run(site.file.owner, "read", site.node, 0, () => handler(site.context(site.abort), last), {
       ok(value) {
@@ -230,7 +248,7 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
       fail: settle,
     });
   };
-  const serve = ({ offset, count, answer }: Wanting & { offset: number }) => {
+  const serve = ({ offset, count, answer }: Wanting) => {
     if (!(result instanceof Uint8Array)) {
       delivered = true;
       return answer.fail(result as NineError);
@@ -245,26 +263,20 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
       if (offset === 0 && delivered && result !== undefined) start();
       const want = { offset, count, answer };
       if (result !== undefined) return serve(want);
-      queue.push(want);
-      answer.abort.onAbort(() => {
-        queue = queue.filter((other) => other !== want);
-      });
+      queue.add(want);
+      answer.abort.onAbort(() => queue.delete(want));
     },
     length: () => undefined,
     written() {},
     end(cause) {
       over = { cause };
-      const waiting = queue;
-      queue = [];
-      for (const { answer } of waiting)
+      for (const { answer } of takeAll(queue))
         if (cause) answer.fail(new NineError(messageOf(cause)));
         else answer.ok(empty);
     },
     close() {
       round++;
-      const waiting = queue;
-      queue = [];
-      for (const { answer } of waiting) answer.fail(new NineError(Rerror.clunked));
+      for (const { answer } of takeAll(queue)) answer.fail(new NineError(Rerror.clunked));
     },
   };
 }

@@ -1,10 +1,12 @@
 /** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
 import { NineError, OllieError, Rerror } from "../errors.ts";
+import { isThenable } from "../thenable.ts";
 import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
 import { type Fragment, merge, nodes } from "./merge.ts";
 import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
 import {
   type BuiltDir,
+  type BuiltEach,
   child,
   gidOf,
   instance,
@@ -17,7 +19,7 @@ import {
   uidOf,
   type Vnode,
 } from "./node.ts";
-import { allowed, checkOpen, execBit } from "./perm.ts";
+import { allowed, checkOpen, execBit, readBit, refusal } from "./perm.ts";
 import type { Principal } from "./principal.ts";
 import { Root, type Scope } from "./scope.ts";
 import type { Node } from "./spec.ts";
@@ -48,8 +50,12 @@ export interface Tree {
   step(v: Vnode, name: string, principal: Principal): Vnode | undefined;
   /** A whole path; throws NineError. */
   find(path: string, principal: Principal): Vnode;
+  /** Throws NineError unless `principal` may read the directory `v`. */
+  mayList(v: Vnode, principal: Principal): void;
   list(v: Vnode, principal: Principal): Vnode[];
   stat(v: Vnode, principal: Principal): NodeStat;
+  /** qid.vers: of a file that says it itself, else a count of writes and of reads that gave something new. */
+  vers(v: Vnode, principal: Principal): number;
   open(v: Vnode, principal: Principal, options: OpenOptions): OpenFile;
   mayWrite(v: Vnode, principal: Principal): boolean;
   rename(v: Vnode, name: string, principal: Principal, answer: Answer<void>): void;
@@ -84,12 +90,18 @@ export function createTree(options: TreeOptions): Tree {
 
   const context = (v: Vnode, principal: Principal) => contextFor(v, {}, principal, lazyAbort());
   /** Synchronous plugin code that finds instances: its faults are the caller's error. */
-  const find = <T>(own: Owner, v: Vnode, fn: () => T): T => {
+  const find = <T>(own: Owner, v: Vnode, fn: () => T, verb = "walk"): T => {
     try {
       return guarded.host.runAs(own.name, fn);
     } catch (error) {
-      throw guarded.errorOf(own, "walk", v, error);
+      throw guarded.errorOf(own, verb, v, error);
     }
+  };
+  /** Throws what `deny` of the instances says to `op`; without one they are the user's alone. */
+  const checkDeny = (each: BuiltEach, principal: Principal, op: "rename" | "remove", value: object): void => {
+    if (principal.kind === "user") return;
+    const why = each.spec.deny ? each.spec.deny(principal, op, value) : Rerror.perm;
+    if (why !== undefined) throw refusal(why);
   };
 
   const tree: Tree = {
@@ -103,13 +115,15 @@ export function createTree(options: TreeOptions): Tree {
     },
     rebuild(fragments) {
       const merged = merge(fragments, options.user);
-      if (merged.faults.length > 0) throw new OllieError("E_SPEC", merged.faults.join("\n"));
+      const faults = [...merged.faults, ...merged.conflicts];
+      if (faults.length > 0)
+        throw new OllieError(merged.faults.length > 0 ? "E_SPEC" : "E_CONFLICT", faults.join("\n"));
       waiting = merged.waiting;
       root = rootNode(merged.root, all);
       dirs = new Map([...nodes(merged.root)].filter((one) => one.kind === "dir").map((dir) => [dir.path, dir]));
     },
     step(v, name, principal) {
-      if (name === "..") return v.parent ?? v;
+      if (v.spec.kind === "dir" && name === "..") return v.parent ?? v;
       const dir = present(v);
       if (!allowed(v, principal, execBit)) throw new NineError(Rerror.perm);
       if (isEnded(v.life)) return undefined;
@@ -117,7 +131,7 @@ export function createTree(options: TreeOptions): Tree {
       if (literal) return child(v, literal, all);
       const each = dir.each;
       if (!each) return undefined;
-      const value = find(each.owner, v, () => each.spec.get(context(v, principal), name));
+      const value = find(each.owner, v, () => instanceOf(each.spec.get(context(v, principal), name), "get"));
       return value === undefined ? undefined : instance(v, each, value, all);
     },
     find(path, principal) {
@@ -130,35 +144,47 @@ export function createTree(options: TreeOptions): Tree {
       }
       return at;
     },
+    mayList(v, principal) {
+      if (isEnded(v.life)) throw new NineError(Rerror.removed);
+      if (!allowed(v, principal, readBit)) throw new NineError(Rerror.perm);
+    },
     list(v, principal) {
       const dir = present(v);
-      if (isEnded(v.life)) return [];
+      tree.mayList(v, principal);
       const found = [...dir.children.values()].map((spec) => child(v, spec, all));
       const each = dir.each;
       if (!each) return found;
-      const values = find(each.owner, v, () => [...each.spec.list(context(v, principal))]);
-      const below = values.map((value) => instance(v, each, value, all));
       // A literal name wins over an instance.
-      return [...found, ...below.filter((one) => !dir.children.has(nameOf(one)))];
+      const below = find(each.owner, v, () =>
+        [...each.spec.list(context(v, principal))]
+          .flatMap((value) => instanceOf(value, "list") ?? [])
+          .map((value) => instance(v, each, value, all))
+          .filter((one) => !dir.children.has(nameOf(one))),
+      );
+      return [...found, ...below];
     },
     stat(v, principal) {
       const { spec } = v;
-      let length = 0;
-      let vers = v.qid.vers;
-      if (spec.kind === "file" && (spec.spec.size || spec.spec.vers) && !isEnded(v.life) && !spec.owner.stopped) {
-        const c = context(v, principal);
-        length = find(spec.owner, v, () => spec.spec.size?.(c)) ?? 0;
-        vers = find(spec.owner, v, () => spec.spec.vers?.(c)) ?? vers;
-      }
-      const name = v.parent ? nameOf(v) : "/";
+      if (isEnded(v.life)) throw new NineError(Rerror.removed);
+      const size = spec.kind === "file" && !spec.owner.stopped ? spec.spec.size : undefined;
+      const length = size ? find(spec.owner, v, () => size(context(v, principal))) : 0;
+      const vers = tree.vers(v, principal);
+      const [name, uid] = find(spec.owner, v, () => [v.parent ? nameOf(v) : "/", uidOf(v)] as const);
       const dir = spec.kind === "dir";
-      return { name, dir, mode: spec.mode, uid: uidOf(v), gid: gidOf(v), length, vers, path: v.qid.path, time };
+      return { name, dir, mode: spec.mode, uid, gid: gidOf(v), length, vers, path: v.qid.path, time };
+    },
+    vers(v, principal) {
+      const { spec } = v;
+      const vers = spec.kind === "file" && !spec.owner.stopped && !isEnded(v.life) ? spec.spec.vers : undefined;
+      return vers ? find(spec.owner, v, () => vers(context(v, principal))) >>> 0 : v.qid.vers;
     },
     open(v, principal, how) {
       if (v.spec.kind !== "file") throw new NineError(Rerror.isDir);
-      checkOpen(v, principal, how.read, how.write);
+      const check = () => checkOpen(v, principal, how.read, how.write || how.trunc);
+      if (v.spec.spec.deny) find(v.spec.owner, v, check, "open");
+      else check();
       if (v.spec.owner.stopped) throw new NineError(`${v.spec.owner.name}: plugin stopped`);
-      if (isEnded(v.life)) throw new NineError(Rerror.notFound);
+      if (isEnded(v.life)) throw new NineError(Rerror.removed);
       return openFile(v, principal, how, guarded);
     },
     mayWrite(v, principal) {
@@ -173,21 +199,25 @@ export function createTree(options: TreeOptions): Tree {
       const each = v.each;
       const rename = each?.spec.rename;
       if (!each || !rename) return answer.fail(new NineError(Rerror.wstat));
-      const why =
-        principal.kind === "user" ? undefined : (each.spec.deny?.(principal, "rename", v.life.value) ?? noDeny(each));
-      if (why !== undefined) return answer.fail(new NineError(why));
-      const literal = v.parent?.spec.kind === "dir" && v.parent.spec.children.has(name);
-      if (literal) return answer.fail(new NineError(`${JSON.stringify(name)} is reserved`));
-      guarded.run(each.owner, "rename", v, 0, () => rename(v.life.value, name, context(v, principal)), answer);
+      if (isEnded(v.life)) return answer.fail(new NineError(Rerror.removed));
+      const run = () => {
+        checkDeny(each, principal, "rename", v.life.value);
+        if (v.parent && present(v.parent).children.has(name))
+          throw new NineError(`${JSON.stringify(name)} is reserved`);
+        return rename(v.life.value, name, context(v, principal));
+      };
+      guarded.run(each.owner, "rename", v, 0, run, answer);
     },
     remove(v, principal, answer) {
       const each = v.each;
       const remove = each?.spec.remove;
       if (!each || !remove) return answer.fail(new NineError(Rerror.perm));
-      const why =
-        principal.kind === "user" ? undefined : (each.spec.deny?.(principal, "remove", v.life.value) ?? noDeny(each));
-      if (why !== undefined) return answer.fail(new NineError(why));
-      guarded.run(each.owner, "remove", v, 0, () => remove(v.life.value, context(v, principal)), answer);
+      if (isEnded(v.life)) return answer.fail(new NineError(Rerror.removed));
+      const run = () => {
+        checkDeny(each, principal, "remove", v.life.value);
+        return remove(v.life.value, context(v, principal));
+      };
+      guarded.run(each.owner, "remove", v, 0, run, answer);
     },
     taken(scope, name) {
       const dir = scopeParent(root.spec as BuiltDir, scope);
@@ -197,8 +227,13 @@ export function createTree(options: TreeOptions): Tree {
   return tree;
 }
 
-/** An `each` that says nothing of rights leaves rename and remove to the user. */
-const noDeny = (each: NonNullable<BuiltDir["each"]>): string | undefined => (each.spec.deny ? undefined : Rerror.perm);
+/** What `get` or `list` gave: an instance is known by its identity, so it must be an object, and at hand. */
+function instanceOf(value: object | undefined | null, from: string): object | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "object" || isThenable(value))
+    throw new TypeError(`${from} gave a ${typeof value === "object" ? "promise" : typeof value}, not an object`);
+  return value;
+}
 
 const rootNode = (spec: BuiltDir, all: Lives): Vnode => ({
   spec,
