@@ -113,9 +113,6 @@ function faceOf(rt: Runtime): Agent {
     get name() {
       return rt.name;
     },
-    set name(name) {
-      rt.name = name;
-    },
     get state() {
       return rt.watch.get("state");
     },

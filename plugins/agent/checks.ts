@@ -15,7 +15,7 @@ export function checkCwd(what: string, given: string): string {
   return realpathSync.native(path);
 }
 
-/** Tools that an agent of this config starts with. */
+/** Tools that an agent of this config starts with: those of autoLoad, or all where it names none. */
 export function firstTools(all: Tools, { tools, autoLoad, allowTools, disallowTools }: AgentConfig): string[] {
   if (!tools) return [];
   const names = all.list().map((tool) => tool.name);

@@ -34,6 +34,8 @@ export const schemasOf = (tools: readonly Tool[]): ToolSchema[] =>
 export async function learnWindow(rt: Runtime): Promise<void> {
   const { model } = rt.provider;
   if (rt.window?.model === model) return;
+  // Set before the first wait: one question is enough.
+  rt.window = { model, tokens: limits.context };
   const tokens = (await rt.provider.contextLength()) ?? limits.context;
   if (rt.provider.model !== model) return;
   rt.window = { model, tokens };

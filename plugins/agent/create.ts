@@ -1,5 +1,6 @@
 /** Makes an agent from `key=value` wishes: everything is checked first, and nothing is left half-made. */
 import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { NineError } from "#core";
 import { checkName, type Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
@@ -39,6 +40,7 @@ export async function createAgent(
   if (names.size >= limits.agents) throw new NineError(`${what}: a session has at most ${limits.agents} agents`);
   // Reserved before the first wait: two requests at once can not both have it.
   names.add(name);
+  let file: string | undefined;
   try {
     const config = deps.configs.load(wishes.agent ?? "default");
     const backend = wishes.backend ?? config.backend;
@@ -52,6 +54,7 @@ export async function createAgent(
       prime,
       signal: AbortSignal.timeout(limits.render),
     });
+    file = deps.sessions.file(session, `${id}.chat`);
     const rt = makeAgent(
       deps,
       session,
@@ -72,6 +75,7 @@ export async function createAgent(
     return rt;
   } catch (error) {
     names.delete(name);
+    if (file) await rm(file, { force: true });
     throw error;
   }
 }

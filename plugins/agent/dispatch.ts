@@ -38,7 +38,7 @@ export function plan(rt: Runtime, raw: readonly RawCall[], lengthCut: boolean): 
     const tool = loaded.find((one) => one.name === name.trim());
     const refusal = (): string | undefined => {
       if (cut || lengthCut)
-        return `${call.name}: not run: the output limit cut this call off (write less in one call, or in several)`;
+        return `${call.name}: not run: the output limit cut this call off (write less at once, or in several calls)`;
       if (name.trim() === "") return `the call names no tool (loaded tools: ${names(loaded)})`;
       if (!tool) return `${call.name}: ${missing(rt, call.name)} (loaded tools: ${names(loaded)})`;
       return "fault" in parsed ? `${call.name}: not run: ${parsed.fault}` : undefined;
@@ -95,7 +95,7 @@ async function guarded(
     return { content: `error: ${call.name}: ${messageOf(error)}`, isError: true };
   } finally {
     calling.splice(calling.indexOf(call.name), 1);
-    if (calling.length > 0) show();
+    show();
   }
 }
 

@@ -21,11 +21,17 @@ export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): vo
 const prompt = (text: string, from: string, depth: number, shown = false): Prompt => ({
   id: randomUUID().slice(0, 8),
   from,
-  // What `echo` and editors add is no part of it.
-  text: text.replace(/\n+$/, ""),
+  text: withoutEnd(text),
   depth,
   ...(shown ? { shown } : {}),
 });
+
+/** Newlines at the end, which `echo` and editors add, are no part of a prompt. (A regular expression would be quadratic.) */
+function withoutEnd(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "\n") end--;
+  return text.slice(0, end);
+}
 
 /** Runs `text` now, or queues it while busy. */
 export async function submit(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {

@@ -36,17 +36,18 @@ export function snapshotOf(rt: Runtime): SavedAgent {
 /** A line of the journal with its address. */
 export type Addressed = Line & { agent: string; seq: number };
 
-/** Rebuilds an agent. What was cut off is repaired and said in its chat; it starts nothing. */
+/** Rebuilds an agent; it starts nothing. What was cut off is repaired, said in its chat, and told to `repaired`. */
 export async function restoreAgent(
   deps: Deps,
   session: Session,
   found: Partial<SavedAgent> & { id: string },
   lines: readonly Addressed[],
+  repaired: () => void,
 ): Promise<Runtime> {
   const saved = withDefaults(found);
   const rt = makeAgent(deps, session, saved, { config: lost(saved), provider: unavailable(saved, "not asked yet") });
   const messages = saved.messages.flatMap((message) => fromSaved(message) ?? []);
-  const { dropped } = load(rt.history, messages, interrupted);
+  const loaded = load(rt.history, messages, interrupted);
   rt.queue = saved.queue.filter(isPrompt);
   rt.inject = isPrompt(saved.inject) ? saved.inject : undefined;
   let running = saved.running;
@@ -58,7 +59,7 @@ export async function restoreAgent(
     rt.seq = seq;
     running ||= line.kind === "message" || line.kind === "queued" || line.kind === "inject";
   }
-  const cut = settle(rt.history, interrupted).length;
+  const cut = loaded.repaired + settle(rt.history, interrupted).length;
   if (rt.inject) apply(rt, { kind: "deferred" });
   if (rt.queue.length > 0) rt.held = true;
   await reconnect(rt);
@@ -68,11 +69,14 @@ export async function restoreAgent(
   const notes = [
     running && rt.history.messages.length > 0 ? "the server ended in the middle of a turn" : "",
     cut > 0 ? `${cut} calls were interrupted` : "",
-    dropped > 0 ? `${dropped} messages of the saved history could not be used` : "",
+    loaded.dropped > 0 ? `${loaded.dropped} messages of the saved history could not be used` : "",
     missing > 0 ? `${missing} changes are missing from the journal` : "",
     rt.held ? `${rt.queue.length} prompts wait (ctl resume)` : "",
   ].filter((note) => note !== "");
-  if (notes.length > 0) info(rt, `restored: ${notes.join("; ")}`);
+  if (notes.length > 0) {
+    info(rt, `restored: ${notes.join("; ")}`);
+    repaired();
+  }
   return rt;
 }
 

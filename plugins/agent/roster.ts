@@ -1,6 +1,6 @@
 /** The agents of all sessions, and the part of a session's life that concerns them. */
 import { rm } from "node:fs/promises";
-import { NineError } from "#core";
+import { messageOf, NineError } from "#core";
 import { checkName, type Session, type SessionPart } from "#plugins/sessions";
 import { close, rest } from "./agent.ts";
 import { createAgent, type Wishes, wishKeys } from "./create.ts";
@@ -21,6 +21,8 @@ export interface Roster {
   /** USD of all agents of a session. */
   spent(session: Session): number;
   readonly part: SessionPart;
+  /** Writes down what was repaired when sessions were restored, so that it is told once. */
+  settle(): Promise<void>;
 }
 
 interface Row {
@@ -32,6 +34,7 @@ interface Row {
 /** `end`: the agent's open files get their end. `taken`: the tree has a file of that name. */
 export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: string) => boolean): Roster {
   const rows = new WeakMap<Session, Row>();
+  const repaired = new Set<Session>();
   const row = (session: Session): Row => {
     const found = rows.get(session) ?? { agents: new Map(), names: new Set() };
     rows.set(session, found);
@@ -81,6 +84,11 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
       publish(rt, "kill", `A kill ${pathOf(rt)}`);
     },
+    async settle() {
+      for (const session of repaired)
+        await deps.sessions.save(session).catch((error) => deps.log.warn(`not saved: ${messageOf(error)}`));
+      repaired.clear();
+    },
     spent: (session) => list(session).reduce((sum, rt) => sum + rt.totals.cost, 0),
     part: {
       name: "agents",
@@ -117,7 +125,8 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       },
       snapshot: (session) => list(session).map(snapshotOf),
       async restore(session, snapshot, journal) {
-        for (const [found, lines] of sorted(snapshot, journal)) add(await restoreAgent(deps, session, found, lines));
+        for (const [found, lines] of sorted(snapshot, journal))
+          add(await restoreAgent(deps, session, found, lines, () => repaired.add(session)));
       },
       transcript: (session) => list(session).map(transcriptOf).join("\n"),
     },

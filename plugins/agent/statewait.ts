@@ -1,5 +1,4 @@
 /** `statewait`: the next state that differs from the one the client saw. */
-
 import type { AgentAt } from "./rights.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Change, Watch } from "./state.ts";
@@ -21,11 +20,10 @@ function of(c: AgentAt, watch: Watch): Waiting {
   return found;
 }
 
-/** Called at open, and with the last answer at each later read: changes in between are not lost. */
-export function nextState(c: AgentAt, last?: string | Uint8Array): Promise<string> {
+/** Called at open and at each later read at offset 0: changes in between are not lost. */
+export function nextState(c: AgentAt): Promise<string> {
   const { watch } = runtimeOf(c.agent);
   const mine = of(c, watch);
-  void last;
   return new Promise((resolve, reject) => {
     const done = () => {
       off();
@@ -44,7 +42,8 @@ export function nextState(c: AgentAt, last?: string | Uint8Array): Promise<strin
       mine.count = change.count;
       resolve(`${change.value}\n`);
     };
-    const off = watch.on("state", (change) => (change ? mine.look() : gone()));
+    // At the agent's end the kernel ends the read: there is no answer to give.
+    const off = watch.on("state", (change) => (change ? mine.look() : done()));
     c.signal.addEventListener("abort", gone, { once: true });
     mine.look();
   });

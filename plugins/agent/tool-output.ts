@@ -17,28 +17,32 @@ interface Slot {
   language: string | undefined;
   /** Output that waits for its turn. */
   backlog: string;
+  /** Output was left out of the backlog. */
+  lost: boolean;
   /** What was streamed, to tell what of the result is new; undefined: more than is kept. */
   seen: string | undefined;
   final: string | undefined;
 }
 
 export function toolOutput(chat: Chat, calls: readonly { tool: string; language: string | undefined }[]): ToolOutput {
-  const slots: Slot[] = calls.map((call) => ({ ...call, backlog: "", seen: "", final: undefined }));
+  const slots: Slot[] = calls.map((call) => ({ ...call, backlog: "", lost: false, seen: "", final: undefined }));
   let live = 0;
   const show = (slot: Slot, text: string) => {
     if (isShown(slot.tool)) chat.tool(slot.tool, slot.language, text);
   };
+  const catchUp = (slot: Slot) => {
+    show(slot, slot.backlog);
+    if (slot.lost) show(slot, "(output is left out here)\n");
+    Object.assign(slot, { backlog: "", lost: false });
+  };
   const advance = () => {
     for (let slot = slots[live]; slot?.final !== undefined; slot = slots[++live]) {
-      show(slot, slot.backlog);
+      catchUp(slot);
       show(slot, rest(slot, slot.final));
       if (isShown(slot.tool)) chat.end();
     }
     const next = slots[live];
-    if (next && next.backlog !== "") {
-      show(next, next.backlog);
-      next.backlog = "";
-    }
+    if (next) catchUp(next);
   };
   return {
     write(i, text) {
@@ -48,6 +52,7 @@ export function toolOutput(chat: Chat, calls: readonly { tool: string; language:
       slot.seen = seen !== undefined && seen.length > limits.toolBacklog ? undefined : seen;
       if (i === live) show(slot, text);
       else if (slot.seen !== undefined) slot.backlog += text;
+      else slot.lost = true;
     },
     done(i, content) {
       const slot = slots[i] as Slot;

@@ -21,8 +21,8 @@ export interface QueueItem {
 export interface Agent {
   /** UUIDv4, immutable. */
   readonly id: string;
-  /** Mutable; unique in its session. */
-  name: string;
+  /** Unique in its session; a rename changes it. */
+  readonly name: string;
   readonly session: Session;
   readonly state: AgentState;
   readonly cwd: string;

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Principal } from "#core";
@@ -74,6 +74,7 @@ test("a blocked agentSpawn refuses the agent; its injection comes before the fir
   await fs.rdwr("/session/new", "name=s1");
   await expect(fs.rdwr("/session/s1/agent/new", `name=a1 cwd=${cwd}`)).rejects.toThrow("agent/new: no room");
   expect(await fs.ls("/session/s1/agent")).toEqual(["new"]);
+  expect(readdirSync(rig.dir).filter((name) => name.endsWith(".chat"))).toEqual([]);
   block = false;
   await fs.rdwr("/session/s1/agent/new", `name=a1 cwd=${cwd}`);
   model.replies = [say("ok"), say("ok")];

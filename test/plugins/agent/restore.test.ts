@@ -93,6 +93,7 @@ test("H-034: an acknowledged prompt is there after a crash at once behind it", a
   // Once more, without anything done: the same.
   const third = await again(second);
   expect((await third.fs.read(`${first.A}/context`)) + (await third.fs.read(`${first.A}/queue`))).toBe(context + queue);
+  expect((await third.chat()).match(/:: restored: /g)).toHaveLength(1);
 });
 
 test("an agent that was killed does not come back; one made just before the crash does", async () => {
