@@ -21,8 +21,8 @@ const common = {
   conditions: ["source"],
   charset: "utf8",
   logLevel: "warning",
-  // Finds its transpiler beside itself, so it can not be moved.
-  external: ["jiti"],
+  // They find files beside themselves (a transpiler, a native module), so they can not be moved.
+  external: ["jiti", "koffi"],
   write: false,
 };
 

@@ -20,6 +20,7 @@ export async function bundle(file: string): Promise<string> {
     format: "esm",
     target: "node20",
     conditions: ["source"],
+    external: ["koffi"],
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "error",
   });
