@@ -28,14 +28,14 @@ export function orderPlugins(uses: readonly Use[], given: readonly Key[] = []): 
   }
   const blocked = findBlocked(uses, provider, given);
   const running = uses.filter((use) => !blocked.has(use));
-  const before = new Map(
-    running.map((use) => {
-      const { needs = [], wants = [], after = [] } = use.def;
-      const from = [...needs, ...wants].map((key) => provider.get(key));
-      const all = [...from, ...after.map((name) => byName.get(name))];
-      return [use, all.filter((one): one is Use => one !== undefined && one !== use && !blocked.has(one))] as const;
-    }),
-  );
+  const providersOf = (use: Use, keys: readonly Key[] = []): Use[] =>
+    keys.map((key) => provider.get(key)).filter((one): one is Use => !!one && one !== use && !blocked.has(one));
+  const hard = (use: Use): Use[] => [
+    ...providersOf(use, use.def.needs),
+    ...(use.def.after ?? []).map((name) => byName.get(name)).filter((one): one is Use => !!one && !blocked.has(one)),
+  ];
+  const reaches = (from: Use, to: Use, seen = new Set<Use>()): boolean =>
+    from === to || (!seen.has(from) && !!seen.add(from) && hard(from).some((next) => reaches(next, to, seen)));
   const order: Use[] = [];
   const done = new Set<Use>();
   const path: Use[] = [];
@@ -47,7 +47,9 @@ export function orderPlugins(uses: readonly Use[], given: readonly Key[] = []): 
       throw new OllieError("E_CYCLE", `plugin cycle: ${names.join(" -> ")}`);
     }
     path.push(use);
-    for (const first of before.get(use) ?? []) visit(first);
+    for (const first of hard(use)) visit(first);
+    // A wish gives way to a need: a plugin that needs this one (or one on the way) comes after it all the same.
+    for (const first of providersOf(use, use.def.wants)) if (!path.some((one) => reaches(first, one))) visit(first);
     path.pop();
     done.add(use);
     order.push(use);
