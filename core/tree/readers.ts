@@ -267,7 +267,10 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
       answer.abort.onAbort(() => queue.delete(want));
     },
     length: () => undefined,
-    written() {},
+    // A baseline written now makes an answer stale that nobody has read yet.
+    written() {
+      if (result !== undefined && !delivered) start();
+    },
     end(cause) {
       over = { cause };
       for (const { answer } of takeAll(queue))
