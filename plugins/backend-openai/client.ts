@@ -1,10 +1,11 @@
 /** The `openai` package, behind one file: addresses, headers and bodies. It never retries, and reading is not its task. */
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
+import type { ProviderFetch } from "#plugins/backends";
 import type { Settings } from "./settings.ts";
 
-export type Fetch = typeof globalThis.fetch;
+export type Fetch = ProviderFetch;
 
-/** Milliseconds: the longest that a timer takes. Our own limits are shorter (body.ts). */
+/** Milliseconds: the longest that a timer takes. Our own limits are shorter. */
 const never = 2 ** 31 - 1;
 
 /**

@@ -1,46 +1,61 @@
-/** The backend `openai`: OpenAI itself, and any server that speaks Chat Completions. */
-import { type Backend, type BackendFactory, withTextCalls } from "#plugins/backends";
-import { catalogCache, fetchCatalog } from "./catalog.ts";
+/** The backends `openai` (OpenAI itself, and any server that speaks Chat Completions) and `openrouter`. */
+import {
+  type Backend,
+  type BackendFactory,
+  type CatalogRow,
+  catalogCache,
+  failures,
+  fetchCatalog,
+  providerFetch,
+  withTextCalls,
+} from "#plugins/backends";
 import { chat } from "./chat.ts";
-import type { Fetch } from "./client.ts";
+import { type Fetch, getModels } from "./client.ts";
 import { bodyOf } from "./request.ts";
-import { keyNames, settings, usable } from "./settings.ts";
+import { type Dialect, openai, openrouter, settings, usable } from "./settings.ts";
 
 export interface OpenAIOptions {
-  /** Base URL; OLLIE_OPENAI_URL wins. Default: OpenAI's. */
+  /** Base URL; the environment wins. Default: the provider's. */
   url?: string | undefined;
   /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
   idle?: number | undefined;
   env?: NodeJS.ProcessEnv;
-  /** Default: the global one, looked up at each request. */
+  /** Default: the HTTP client of plugin backends. */
   fetch?: Fetch;
 }
 
-export function openaiBackend(options: OpenAIOptions = {}): BackendFactory {
+export const openaiBackend = (options: OpenAIOptions = {}): BackendFactory => factory(openai, options);
+
+export const openrouterBackend = (options: OpenAIOptions = {}): BackendFactory => factory(openrouter, options);
+
+function factory(of: Dialect, options: OpenAIOptions): BackendFactory {
   const env = options.env ?? process.env;
-  const send: Fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
-  const idle = options.idle ?? 120_000;
+  const fetch = options.fetch ?? providerFetch({ idle: options.idle, env });
   const cached = catalogCache();
-  const catalog = () => {
-    const now = usable(env, options.url);
-    return cached(now.baseURL, () => fetchCatalog(now, send));
-  };
+  const read = () => settings(env, options.url, of);
+
+  function ask(signal?: AbortSignal): Promise<CatalogRow[]> {
+    const now = usable(env, options.url, of);
+    const get = (stop: AbortSignal) => getModels(now, fetch, stop);
+    return fetchCatalog(get, failures(of.name, now.key), new URL(now.baseURL).origin, signal);
+  }
+
   return {
-    name: "openai",
-    credentials: [...keyNames, "OPENAI_ADMIN_KEY"],
+    name: of.name,
+    credentials: [...of.keys, ...(of.name === "openai" ? ["OPENAI_ADMIN_KEY"] : ["OLLIE_OPENAI_KEY"])],
     /** A server of somebody else's has no default. */
     get defaultModel() {
-      const now = settings(env, options.url);
-      return "missing" in now || now.official ? undefined : "";
+      const now = read();
+      return of.name === "openrouter" || "missing" in now || now.official ? undefined : "";
     },
     async available() {
-      const now = settings(env, options.url);
+      const now = read();
       return "missing" in now ? { ok: false, why: now.missing } : { ok: true, why: now.why };
     },
     create: ({ model: initial = "" }): Backend => {
       let model = initial;
       return {
-        name: "openai",
+        name: of.name,
         get model() {
           return model;
         },
@@ -48,20 +63,22 @@ export function openaiBackend(options: OpenAIOptions = {}): BackendFactory {
           model = name;
         },
         chatStream(messages, tools, params, signal) {
-          const now = usable(env, options.url);
-          const body = bodyOf(model, messages, tools, params, now.official);
-          const reply = chat(body, { settings: now, fetch: send, idle, signal });
-          return now.official || tools.length === 0 ? reply : withTextCalls(reply, tools, messages);
+          const now = usable(env, options.url, of);
+          const body = bodyOf(model, messages, tools, params, now);
+          const reply = chat(body, { settings: now, fetch, fail: failures(of.name, now.key), signal });
+          // What is between us and a model that is hosted by its maker, or by a router, knows the call channel.
+          return now.official || now.router || tools.length === 0 ? reply : withTextCalls(reply, tools, messages);
         },
         async contextLength() {
           try {
-            return (await catalog()).find((row) => row.id === model)?.context;
+            const rows = await cached(usable(env, options.url, of).baseURL, ask);
+            return rows.find((row) => row.id === model)?.context;
           } catch {
             return undefined; // unknown; the reason is shown by `models`
           }
         },
         async models(signal) {
-          return (await fetchCatalog(usable(env, options.url), send, signal)).map((row) => row.id);
+          return (await ask(signal)).map((row) => row.id);
         },
       };
     },

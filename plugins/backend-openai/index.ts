@@ -1,15 +1,15 @@
-/** Plugin backend-openai: OpenAI and every server that speaks its Chat Completions. */
+/** Plugin backend-openai: OpenAI, every server that speaks its Chat Completions, and OpenRouter. */
 import * as z from "zod";
 import { definePlugin } from "#core";
 import { Backends } from "#plugins/backends";
-import { openaiBackend } from "./factory.ts";
+import { openaiBackend, openrouterBackend } from "./factory.ts";
 
 export default definePlugin({
   name: "backend-openai",
-  doc: "Backend `openai`: OpenAI and compatible servers, by OLLIE_OPENAI_KEY, OLLIE_OPENAI_URL and OLLIE_MODEL.",
+  doc: "Backends `openai` (also compatible servers; OLLIE_OPENAI_KEY, OLLIE_OPENAI_URL) and `openrouter` (OLLIE_OPENROUTER_KEY).",
   config: z
     .strictObject({
-      /** Base URL without `/v1`; OLLIE_OPENAI_URL wins. */
+      /** Base URL of `openai` without `/v1`; OLLIE_OPENAI_URL wins. */
       url: z.string().optional(),
       /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
       idle: z.number().int().positive().optional(),
@@ -18,6 +18,8 @@ export default definePlugin({
   needs: [Backends],
   caps: ["net"],
   setup({ config, use, defer }) {
-    defer(use(Backends).register(openaiBackend(config)));
+    const backends = use(Backends);
+    defer(backends.register(openaiBackend(config)));
+    defer(backends.register(openrouterBackend({ idle: config.idle })));
   },
 });

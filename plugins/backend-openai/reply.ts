@@ -1,7 +1,7 @@
 /** Chunks of one reply as stream events. Servers differ in all that is optional here: nothing of a chunk is relied on. */
-import { BackendError, type StopReason, type StreamEvent, type Usage } from "#plugins/backends";
+import type { Failures, StopReason, StreamEvent, Usage } from "#plugins/backends";
 import { type CallFragment, callAssembler } from "./calls.ts";
-import { inBandError } from "./errors.ts";
+import { reasoningDetails } from "./reasoning.ts";
 import { estimate, usageOf } from "./usage.ts";
 
 interface Delta {
@@ -9,6 +9,7 @@ interface Delta {
   refusal?: unknown;
   reasoning?: unknown;
   reasoning_content?: unknown;
+  reasoning_details?: unknown;
   tool_calls?: CallFragment[] | null;
 }
 
@@ -34,8 +35,9 @@ export interface Reply {
   end(marked: boolean, sent: number): StreamEvent[];
 }
 
-/** `key`: never shown in an error. */
-export function reply(key: string): Reply {
+/** `routed`: the model that a router was asked for; its marks on reasoning are kept, to be sent back. */
+export function reply(fail: Failures, routed?: string): Reply {
+  const details = reasoningDetails();
   const calls = callAssembler();
   let finish: string | undefined;
   let usage: Usage | undefined;
@@ -44,12 +46,12 @@ export function reply(key: string): Reply {
   return {
     take(value) {
       const chunk = (typeof value === "object" && value !== null ? value : {}) as Chunk;
-      if (chunk.error || chunk.object === "error") throw inBandError(chunk.error || chunk, key);
+      if (chunk.error || chunk.object === "error") throw fail.inBand(chunk.error || chunk);
       usage = usageOf(chunk) ?? usage;
       const choice = Array.isArray(chunk.choices) ? chunk.choices.find((c) => (c?.index ?? 0) === 0) : undefined;
       if (!choice) return []; // a usage chunk, or a filler in mid stream
       if (choice.error || choice.finish_reason === "error")
-        throw inBandError(choice.error || { message: "the provider ended the reply with an error" }, key);
+        throw fail.inBand(choice.error || { message: "the provider ended the reply with an error" });
       if (choice.finish_reason) finish = choice.finish_reason;
       const delta = choice.delta ?? choice.message; // a server that does not stream sends one message
       if (!delta) return [];
@@ -59,20 +61,23 @@ export function reply(key: string): Reply {
       const text = plain(delta.content) + plain(delta.refusal);
       if (text !== "") events.push({ type: "text", text });
       received += thought.length + text.length;
+      if (routed !== undefined) details.add(delta.reasoning_details);
       for (const fragment of delta.tool_calls ?? []) calls.add(fragment);
       return events;
     },
     end(marked, sent) {
-      if (!marked && finish === undefined)
-        throw new BackendError("transient", "openai: the stream ended without a finish mark");
+      if (!marked && finish === undefined) throw fail.broken("the stream ended without a finish mark");
       const events: StreamEvent[] = [];
+      const block = routed === undefined ? undefined : details.block(routed);
+      if (block) events.push({ type: "reasoning-block", block });
+      const calling = events.length;
       const short = finish === "length" || finish === "max_tokens" || finish === "content_filter";
       for (const { last, ...call } of calls.calls()) {
         const cut = short && (last || !parses(call.args));
         events.push({ type: "call", ...call, ...(cut ? { cut: true } : {}) });
         received += call.name.length + call.args.length;
       }
-      const stop = stopOf(finish, events.length > 0);
+      const stop = stopOf(finish, events.length > calling);
       events.push({ type: "usage", usage: usage ?? estimate(sent, received) });
       events.push({ type: "done", stop, ...(finish === undefined ? {} : { raw: finish }) });
       return events;

@@ -3,32 +3,36 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import type { Message, Params, ToolSchema } from "#plugins/backends";
+import { legalHistory, type Message, type Params, type ToolSchema } from "#plugins/backends";
+import { markMessages, markTools, wantsMarks } from "./marks.ts";
+import { detailsFor } from "./reasoning.ts";
+import type { Settings } from "./settings.ts";
 
 const blank = (text: string) => text.trim() === "";
 
+/** OpenAI takes no longer ids, and they come from anywhere where the backend was switched. */
+const callId = /^\S{1,40}$/;
+
 /**
- * The history on this wire. Blank messages are left out: providers refuse blank blocks, for ever, since the history is
- * sent again. System messages at the start are joined into one, since local chat templates take one; a later one goes as
- * the user's, since they take it only in front.
+ * The history on this wire. System messages at the start are joined into one, since local chat templates take one; a
+ * later one goes as the user's, since they take it only in front.
  */
-export function messagesOf(messages: readonly Message[]): ChatCompletionMessageParam[] {
+export function messagesOf(messages: readonly Message[], model = ""): ChatCompletionMessageParam[] {
   const start = messages.findIndex((m) => m.role !== "system");
   const head = messages.slice(0, start < 0 ? undefined : start).map((m) => m.content);
   const system = head.filter((text) => !blank(text)).join("\n\n");
-  const rest = (start < 0 ? [] : messages.slice(start)).flatMap((m) => messageOf(m));
+  const history = start < 0 ? [] : legalHistory(messages.slice(start), { id: callId });
+  const rest = history.map((message) => messageOf(message, model));
   return system === "" ? rest : [{ role: "system", content: system }, ...rest];
 }
 
-function messageOf(message: Message): ChatCompletionMessageParam[] {
+function messageOf(message: Message, model: string): ChatCompletionMessageParam {
   switch (message.role) {
     case "system":
     case "user":
-      return blank(message.content) ? [] : [{ role: "user", content: message.content }];
-    case "tool": {
-      const content = blank(message.content) ? "(no output)" : message.content;
-      return [{ role: "tool", tool_call_id: message.toolCallId, content }];
-    }
+      return { role: "user", content: message.content };
+    case "tool":
+      return { role: "tool", tool_call_id: message.toolCallId, content: message.content };
     case "assistant": {
       const calls = (message.toolCalls ?? []).map((call) => ({
         id: call.id,
@@ -36,25 +40,32 @@ function messageOf(message: Message): ChatCompletionMessageParam[] {
         function: { name: call.name, arguments: JSON.stringify(call.args) },
         ...(call.extra?.extra_content === undefined ? {} : { extra_content: call.extra.extra_content }),
       }));
-      const content = blank(message.content) ? null : message.content;
-      if (calls.length > 0) return [{ role: "assistant", content, tool_calls: calls }];
-      return content === null ? [] : [{ role: "assistant", content }];
+      const details = detailsFor(model, message.reasoning);
+      return {
+        role: "assistant",
+        content: blank(message.content) ? null : message.content,
+        ...(calls.length > 0 ? { tool_calls: calls } : {}),
+        ...(details.length > 0 ? { reasoning_details: details } : {}),
+      };
     }
   }
 }
 
-/** The body of a streaming request. `official`: the provider's own endpoint, which refuses what others take. */
+/** The body of a streaming request. OpenAI's own endpoint refuses what others take, and a router takes more. */
 export function bodyOf(
   model: string,
   messages: readonly Message[],
   tools: readonly ToolSchema[],
   params: Params,
-  official: boolean,
+  { official, router }: Pick<Settings, "official" | "router">,
 ): ChatCompletionCreateParamsStreaming {
+  const marked = wantsMarks(router, model);
+  const history = messagesOf(messages, model);
+  const functions = tools.map(toolOf);
   const body = {
     model,
-    messages: messagesOf(messages),
-    tools: tools.length > 0 ? tools.map(toolOf) : undefined,
+    messages: marked ? markMessages(history) : history,
+    tools: functions.length > 0 ? (marked ? markTools(functions) : functions) : undefined,
     stream: true as const,
     stream_options: { include_usage: true },
     // max_tokens is refused by the provider's own reasoning models; elsewhere it is the name that all know.
@@ -66,7 +77,8 @@ export function bodyOf(
     presence_penalty: params.presencePenalty,
     stop: params.stop?.length ? params.stop : undefined,
     response_format: params.responseFormat ? { type: params.responseFormat as "json_object" } : undefined,
-    reasoning_effort: effort(model, tools, params, official) as "low" | undefined,
+    reasoning_effort: router ? undefined : (effort(model, tools, params, official) as "low" | undefined),
+    reasoning: router ? routedReasoning(params) : undefined,
     ...(official ? {} : foreign(params)),
   };
   return Object.fromEntries(
@@ -83,6 +95,12 @@ const toolOf = (tool: ToolSchema) => ({
 function effort(model: string, tools: readonly ToolSchema[], params: Params, official: boolean): string | undefined {
   const minor = Number(/^gpt-5\.(\d+)/.exec(model)?.[1] ?? 0);
   return official && tools.length > 0 && minor >= 4 ? "none" : params.reasoningEffort;
+}
+
+/** A router takes a budget or an effort, not both. */
+function routedReasoning({ reasoning, reasoningEffort }: Params): object | undefined {
+  if (reasoning) return { max_tokens: reasoning };
+  return reasoningEffort ? { effort: reasoningEffort } : undefined;
 }
 
 /** Parameters that compatible servers know and the provider itself refuses. */

@@ -1,9 +1,13 @@
 /** What others may import of plugin backends: the contract of a model provider. */
 import { token } from "#core";
 
+export { type CatalogRow, catalogCache, fetchCatalog } from "./catalog.ts";
 export { BackendError, type BackendErrorKind } from "./error.ts";
+export { type Failures, failures } from "./failures.ts";
 export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "./http.ts";
+export { legalHistory, type Rules } from "./legal.ts";
 export { type ServerEvent, type SseParser, sseParser } from "./sse.ts";
+export { bodyText, jsonOf, sseBatches } from "./sse-body.ts";
 export { withTextCalls } from "./textcalls.ts";
 
 /** Opaque to all but the backend that made it: sent back unchanged, in place (thinking blocks, signatures). */

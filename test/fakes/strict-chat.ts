@@ -25,6 +25,7 @@ export function complaint(body: unknown): string | undefined {
   if (typeof model !== "string" || model === "") return "model is missing";
   if (stream !== true || stream_options?.include_usage !== true) return "the stream must be asked for, with usage";
   if (!Array.isArray(messages) || messages.length === 0) return "messages is empty";
+  if (JSON.stringify(body).split('"cache_control"').length > 5) return "more than four cache marks";
   return toolsComplaint(tools) ?? historyComplaint(messages);
 }
 
@@ -92,7 +93,12 @@ function assistantComplaint(
   return undefined;
 }
 
-const blank = (content: unknown) => typeof content !== "string" || content.trim() === "";
+/** A text, or a list of parts that are texts. */
+function blank(content: unknown): boolean {
+  if (typeof content === "string") return content.trim() === "";
+  if (!Array.isArray(content) || content.length === 0) return true;
+  return content.some((part) => part?.type !== "text" || typeof part.text !== "string" || part.text.trim() === "");
+}
 
 function isObject(text: unknown): boolean {
   try {

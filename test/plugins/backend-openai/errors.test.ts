@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { openaiBackend } from "../../../plugins/backend-openai/factory.ts";
-import { retryAfter } from "../../../plugins/backend-openai/retry-after.ts";
+import { retryAfter } from "../../../plugins/backends/retry-after.ts";
 import type { Backend, BackendErrorKind } from "../../../plugins/backends/types.ts";
 import { text } from "../../fakes/openai.ts";
 import { ask, backendOf, failure, fakeProvider } from "./helpers.ts";

@@ -25,6 +25,7 @@ test("keys and URLs are taken in the order of the manual", () => {
     baseURL: official,
     key: "b",
     official: true,
+    router: false,
     why: "OPENAI_API_KEY is set",
   });
   expect(settings({ OLLIE_OPENAI_KEY: "a", OPENAI_API_KEY: "b" })).toMatchObject({ key: "a" });

@@ -42,6 +42,7 @@ test("with nothing set the script is chosen, and backends says why", async () =>
   const { fs } = await start();
   expect(await fs.read("/backends")).toBe(
     "  openai\t-\tOLLIE_OPENAI_KEY or OPENAI_API_KEY is not set, nor OLLIE_OPENAI_URL\n" +
+      "  openrouter\t-\tOLLIE_OPENROUTER_KEY or OPENROUTER_API_KEY is not set\n" +
       "* script\tusable\tthe offline script: always there, but no model\n",
   );
   expect(await fs.read("/models")).toBe("script/offline\n");
@@ -71,7 +72,7 @@ test("an unknown OLLIE_BACKEND leaves backends readable", async () => {
   process.env.OLLIE_BACKEND = "opnai";
   const { fs } = await start();
   expect(await fs.read("/backends")).toMatch(
-    / {2}script\tusable\t.*\nOLLIE_BACKEND: unknown backend "opnai" \(known: openai script\)\n$/,
+    / {2}script\tusable\t.*\nOLLIE_BACKEND: unknown backend "opnai" \(known: openai openrouter script\)\n$/,
   );
 });
 

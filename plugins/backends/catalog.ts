@@ -1,9 +1,6 @@
-/** /v1/models: names and context lengths, within a time limit, asked for once in a while. */
-import { BackendError } from "#plugins/backends";
-import { type Fetch, getModels } from "./client.ts";
-import { connection } from "./connection.ts";
-import { networkError, notAStream, statusError } from "./errors.ts";
-import type { Settings } from "./settings.ts";
+/** What a provider's list of models tells: names and context lengths, within a time limit, asked for once in a while. */
+import type { Failures } from "./failures.ts";
+import { bodyText } from "./sse-body.ts";
 
 export interface CatalogRow {
   id: string;
@@ -11,47 +8,51 @@ export interface CatalogRow {
   context: number | undefined;
 }
 
-/** Milliseconds. */
+/** Milliseconds, and bytes. */
 const limit = 5_000;
 const keep = { good: 60 * 60_000, bad: 30_000 };
 const most = 16 * 1024 * 1024;
 
-/** Asks the server. Rows are sorted by name. Throws BackendError, or the signal's reason. */
-export async function fetchCatalog(settings: Settings, fetch: Fetch, signal?: AbortSignal): Promise<CatalogRow[]> {
-  const stop = new AbortController();
-  const late = () => stop.abort(new BackendError("transient", `openai: no list of models in ${limit / 1000} s`));
-  const timer = setTimeout(late, limit);
-  const onAbort = () => stop.abort(signal?.reason);
+/**
+ * Asks the server. Rows are sorted by name. Throws BackendError, or the signal's reason.
+ * `get` sends the request; `url` is named in errors of the network.
+ */
+export async function fetchCatalog(
+  get: (signal: AbortSignal) => Promise<Response>,
+  fail: Failures,
+  url: string,
+  signal?: AbortSignal,
+): Promise<CatalogRow[]> {
   signal?.throwIfAborted();
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(fail.broken(`no list of models in ${limit / 1000} s`)), limit);
+  const onAbort = () => stop.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
-  const line = connection(stop.signal, limit);
   try {
-    const response = await getModels(settings, fetch, line.signal);
-    const { text, whole } = await line.text(response, most);
-    if (!response.ok) throw statusError(response.status, response.headers, text, settings.key);
-    if (!whole) throw new BackendError("badRequest", `openai: the list of models is over ${most} bytes`);
-    return rowsOf(text, settings.key);
+    const response = await get(stop.signal);
+    const { text, whole } = await bodyText(response, most);
+    if (!response.ok) throw fail.status(response.status, response.headers, text);
+    if (!whole) throw fail.noReply(`a list of models over ${most} bytes`);
+    return rowsOf(text, fail);
   } catch (error) {
-    if (error instanceof BackendError) throw error;
     stop.signal.throwIfAborted();
-    throw networkError(error, new URL(settings.baseURL).origin, settings.key);
+    throw fail.thrown(error, url);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
-    line.close();
   }
 }
 
-function rowsOf(text: string, key: string): CatalogRow[] {
+function rowsOf(text: string, fail: Failures): CatalogRow[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw notAStream(text, key);
+    throw fail.noReply(text);
   }
   const { data, models } = (value ?? {}) as { data?: unknown; models?: unknown };
   const list = [data, models, value].find((candidate) => Array.isArray(candidate));
-  if (!list) throw notAStream(text, key);
+  if (!list) throw fail.noReply(text);
   const rows = new Map<string, CatalogRow>();
   for (const item of list as (Record<string, unknown> | null)[])
     if (typeof item?.id === "string" && item.id !== "") rows.set(item.id, { id: item.id, context: contextOf(item) });
@@ -60,7 +61,7 @@ function rowsOf(text: string, key: string): CatalogRow[] {
 
 /** The names under which servers tell the window; some write the number as text. */
 function contextOf(item: Record<string, unknown>): number | undefined {
-  for (const name of ["context_length", "context_window", "max_model_len", "max_context_length"]) {
+  for (const name of ["context_length", "context_window", "max_input_tokens", "max_model_len", "max_context_length"]) {
     const tokens = Number(item[name]);
     if (Number.isInteger(tokens) && tokens > 0) return tokens;
   }
