@@ -63,7 +63,6 @@ export default definePlugin({
     api.provide(Agents, service(agents));
     api.mount(PerSession, agentDir(agents));
     api.defer(await deps.sessions.part(agents.part));
-    await agents.settle();
   },
 });
 

@@ -1,8 +1,10 @@
 /** An agent <-> its section of the session's file and its lines of the journal. */
 import { homedir } from "node:os";
 import type { AgentConfig } from "#plugins/agent-config";
+import type { Message } from "#plugins/backends";
 import type { Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
+import type { ChatMark } from "./chat-text.ts";
 import { measure } from "./context.ts";
 import { load, settle } from "./history.ts";
 import { apply, interrupted, type Line } from "./lines.ts";
@@ -33,18 +35,35 @@ export function snapshotOf(rt: Runtime): SavedAgent {
   };
 }
 
-/** A line of the journal with its address. */
-export type Addressed = Line & { agent: string; seq: number };
+/** A line of the journal with its address. `rested`: no turn is under way, and this is where both chats end. */
+export type Addressed = (Line | { kind: "rested"; chat: ChatMark }) & { agent: string; seq: number };
 
-/** Rebuilds an agent; it starts nothing. What was cut off is repaired, said in its chat, and told to `repaired`. */
-export async function restoreAgent(
+const rested = new WeakMap<Runtime, number>();
+
+/** What a snapshot would say that no line has said; undefined where nothing is new, or a turn is under way. */
+export function restedLine(rt: Runtime): Addressed | undefined {
+  if (rt.turn || rested.get(rt) === rt.seq) return undefined;
+  const line: Addressed = { agent: rt.id, seq: ++rt.seq, kind: "rested", chat: rt.chat.text.mark() };
+  rested.set(rt, rt.seq);
+  return line;
+}
+
+/** Results of calls that a crash cut off. */
+export type Repairs = readonly Extract<Message, { role: "tool" }>[];
+
+/**
+ * Rebuilds an agent; it starts nothing. What was cut off is repaired, said in its chat, and told to `repaired`. Its
+ * backend is asked for meanwhile, so that nobody waits for it who only reads.
+ */
+export function restoreAgent(
   deps: Deps,
   session: Session,
   found: Partial<SavedAgent> & { id: string },
   lines: readonly Addressed[],
-  repaired: () => void,
-): Promise<Runtime> {
+  repaired: (rt: Runtime, results: Repairs) => void,
+): Runtime {
   const saved = withDefaults(found);
+  for (const line of lines) if (line.kind === "rested") saved.chat = line.chat;
   const rt = makeAgent(deps, session, saved, { config: lost(saved), provider: unavailable(saved, "not asked yet") });
   const messages = saved.messages.flatMap((message) => fromSaved(message) ?? []);
   const loaded = load(rt.history, messages, interrupted);
@@ -55,14 +74,19 @@ export async function restoreAgent(
   for (const { agent: _, seq, ...line } of lines) {
     if (seq <= rt.seq) continue;
     missing += seq - rt.seq - 1;
-    apply(rt, line as Line);
     rt.seq = seq;
+    if (line.kind === "rested") {
+      running = false;
+      continue;
+    }
+    apply(rt, line as Line);
     running ||= line.kind === "message" || line.kind === "queued" || line.kind === "inject";
   }
-  const cut = loaded.repaired + settle(rt.history, interrupted).length;
+  const repairs = settle(rt.history, interrupted);
+  const cut = loaded.repaired + repairs.length;
   if (rt.inject) apply(rt, { kind: "deferred" });
   if (rt.queue.length > 0) rt.held = true;
-  await reconnect(rt);
+  void reconnect(rt);
   rt.watch.set("usage", usageText(rt.totals));
   rt.watch.set("cwd", rt.cwd);
   if (rt.history.messages.length > 0) measure(rt);
@@ -75,7 +99,7 @@ export async function restoreAgent(
   ].filter((note) => note !== "");
   if (notes.length > 0) {
     info(rt, `restored: ${notes.join("; ")}`);
-    repaired();
+    repaired(rt, repairs);
   }
   return rt;
 }

@@ -10,11 +10,17 @@ export async function reconnect(rt: Runtime): Promise<void> {
   } catch (error) {
     rt.deps.log.warn("agent config is missing", { agent: rt.id, config: rt.agent, error: messageOf(error) });
   }
+  const stand = rt.provider;
+  let provider: Backend;
   try {
-    rt.provider = await rt.deps.backends.create({ backend: rt.backend, model: rt.model });
+    provider = await rt.deps.backends.create({ backend: rt.backend, model: rt.model });
   } catch (error) {
-    rt.provider = unavailable(rt, messageOf(error));
+    provider = unavailable(rt, messageOf(error));
   }
+  // Somebody may have chosen another backend or model meanwhile.
+  if (rt.provider !== stand) return;
+  if (provider.model !== rt.model && rt.model !== "") provider.setModel(rt.model);
+  rt.provider = provider;
 }
 
 /** Stands for a backend that can not be had: each request says why. */

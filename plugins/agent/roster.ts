@@ -6,9 +6,9 @@ import { close, rest } from "./agent.ts";
 import { createAgent, type Wishes, wishKeys } from "./create.ts";
 import { kept, record } from "./lines.ts";
 import { pause, resume } from "./loop.ts";
-import { type Addressed, restoreAgent, snapshotOf } from "./persist.ts";
+import { type Addressed, type Repairs, restedLine, restoreAgent, snapshotOf } from "./persist.ts";
 import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
-import type { SavedAgent } from "./saved.ts";
+import { type SavedAgent, toSaved } from "./saved.ts";
 import { transcriptOf } from "./transcript.ts";
 
 export interface Roster {
@@ -21,8 +21,6 @@ export interface Roster {
   /** USD of all agents of a session. */
   spent(session: Session): number;
   readonly part: SessionPart;
-  /** Writes down what was repaired when sessions were restored, so that it is told once. */
-  settle(): Promise<void>;
 }
 
 interface Row {
@@ -34,8 +32,8 @@ interface Row {
 /** `end`: the agent's open files get their end. `taken`: the tree has a file of that name. */
 export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: string) => boolean): Roster {
   const rows = new WeakMap<Session, Row>();
-  const repaired = new Set<Session>();
   const row = (session: Session): Row => {
+    deps.sessions.ready(session);
     const found = rows.get(session) ?? { agents: new Map(), names: new Set() };
     rows.set(session, found);
     return found;
@@ -84,11 +82,6 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
       publish(rt, "kill", `A kill ${pathOf(rt)}`);
     },
-    async settle() {
-      for (const session of repaired)
-        await deps.sessions.save(session).catch((error) => deps.log.warn(`not saved: ${messageOf(error)}`));
-      repaired.clear();
-    },
     spent: (session) => list(session).reduce((sum, rt) => sum + rt.totals.cost, 0),
     part: {
       name: "agents",
@@ -124,13 +117,27 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
         await Promise.all(list(session).map(rest));
       },
       snapshot: (session) => list(session).map(snapshotOf),
-      async restore(session, snapshot, journal) {
+      mark: (session) => list(session).flatMap((rt) => restedLine(rt) ?? []),
+      restore(session, snapshot, journal) {
+        const repairs: [Runtime, Repairs][] = [];
+        const repaired = (rt: Runtime, results: Repairs) => void repairs.push([rt, results]);
         for (const [found, lines] of sorted(snapshot, journal))
-          add(await restoreAgent(deps, session, found, lines, () => repaired.add(session)));
+          add(restoreAgent(deps, session, found, lines, repaired));
+        if (repairs.length > 0) queueMicrotask(() => void keepRepairs(deps, session, repairs));
       },
       transcript: (session) => list(session).map(transcriptOf).join("\n"),
     },
   };
+}
+
+/** Writes down what was repaired, so that it is told once. */
+async function keepRepairs(deps: Deps, session: Session, repairs: readonly [Runtime, Repairs][]): Promise<void> {
+  for (const [rt, results] of repairs)
+    for (const message of results) {
+      const line: Addressed = { agent: rt.id, seq: ++rt.seq, kind: "message", message: toSaved(message) };
+      void kept(rt, "journal", deps.sessions.journal(session, line));
+    }
+  await deps.sessions.save(session).catch((error) => deps.log.warn(`not saved: ${messageOf(error)}`));
 }
 
 type Found = Partial<SavedAgent> & { id: string };

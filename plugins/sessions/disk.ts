@@ -1,5 +1,5 @@
 /** Writing that survives a crash, and errors that a person understands. */
-import { constants, readFileSync, realpathSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
 import { chmod, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf, NineError } from "#core";
@@ -37,6 +37,35 @@ export async function syncDir(dir: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** The first line of a file, without its newline. */
+export function firstLine(path: string): string {
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    const chunk = Buffer.alloc(64 * 1024);
+    const pieces: Buffer[] = [];
+    for (;;) {
+      const count = readSync(file, chunk);
+      const end = chunk.subarray(0, count).indexOf(0x0a);
+      pieces.push(Buffer.from(chunk.subarray(0, end < 0 ? count : end)));
+      if (end >= 0 || count === 0) return Buffer.concat(pieces).toString("utf8");
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The last `count` bytes of a file. */
+export function lastBytes(path: string, count: number): string {
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    const from = Math.max(0, fstatSync(file).size - count);
+    const bytes = Buffer.alloc(count);
+    return bytes.toString("latin1", 0, readSync(file, bytes, 0, count, from));
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -28,7 +28,10 @@ export function sessionDir(sessions: Registry, sandbox: (session: Session) => st
         list: () => sessions.list(),
         get: (_, name) => sessions.get(name),
         name: (session) => session.name,
-        rename: (session, name) => sessions.rename(session, name),
+        async rename(session, name) {
+          sessions.rename(session, name);
+          await sessions.save(session);
+        },
         remove: (session) => sessions.kill(session),
         deny: (principal, op) => (principal.kind === "agent" ? `session: agents may not ${op} it` : undefined),
       },
@@ -91,7 +94,7 @@ const foreign = (principal: Principal, c: At): string | undefined =>
 
 function verbs(sessions: Registry): Verbs<At> {
   const toParts = (verb: "pause" | "resume" | "invalidate") => async (c: At) => {
-    for (const part of sessions.parts) await part.verb(c.session, verb);
+    await sessions.verb(c.session, verb);
     return undefined;
   };
   return {
@@ -115,7 +118,7 @@ function verbs(sessions: Registry): Verbs<At> {
 }
 
 async function save(sessions: Registry, session: Session): Promise<string> {
-  const snapshot = await sessions.save(session);
+  const snapshot = await sessions.snapshot(session);
   if (snapshot === "") throw new NineError("session ctl: this server keeps sessions in memory only");
   const texts = await Promise.all(sessions.parts.map((part) => part.transcript?.(session)));
   const transcript = texts.filter((text) => text !== undefined && text !== "").join("\n");

@@ -1,21 +1,33 @@
 /** The sessions folder: what is saved there, what is damaged, what is not ours. Nothing in it is ever deleted unasked. */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, copyFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf } from "#core";
-import { privateDir, replaceFile, syncDir } from "./disk.ts";
+import { firstLine, lastBytes, privateDir, replaceFile, syncDir } from "./disk.ts";
+import { lastHead } from "./journal.ts";
 import { fromLegacy } from "./legacy.ts";
 import { isLockFile, lock } from "./lock.ts";
-import { decode, decodeHead, encode, type Header, NewerVersion } from "./snapshot.ts";
+import { decode, decodeHead, END, encode, type Header, NewerVersion, withHead } from "./snapshot.ts";
 import { type SessionStore, sessionStore } from "./store.ts";
 
 const ours = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(.+)$/;
 
+export interface Scan {
+  headers: Header[];
+  damaged: Damaged[];
+}
+
+/** A session whose file can not be read; `name` is its id where that can not be told either. */
+export interface Damaged {
+  name: string;
+  id: string;
+}
+
 export interface Folder {
   readonly path: string;
-  /** Headers of all saved sessions, sorted by file name. Damaged files are kept aside, others passed over; all is reported. */
-  scan(): Promise<Header[]>;
+  /** What is saved, sorted by file name. Damaged files are kept aside, others passed over; all is reported. */
+  scan(): Promise<Scan>;
   store(id: string): SessionStore;
   /** Renames a session's files out of the way and reports it: `{id}.json.damaged-{time}`. */
   setAside(id: string, why: string): Promise<void>;
@@ -41,16 +53,19 @@ export async function openFolder(path: string, report: (text: string, id?: strin
   };
 
   /** A file that is called like a session. */
-  const header = async (id: string): Promise<Header | undefined> => {
+  const header = async (id: string, damaged: Damaged[]): Promise<Header | undefined> => {
     try {
       const found = await readHead(join(path, `${id}.json`));
-      if (found?.id === id) return found;
+      const head = found?.id === id ? lastHead(join(path, `${id}.journal.jsonl`)) : undefined;
+      if (found?.id === id) return head ? withHead(found, head) : found;
       const legacy = found ? undefined : await adopt(path, `${id}.json`, id);
       if (legacy) return legacy;
       report(`file ${id}.json is passed over: it holds ${found ? `the session ${found.id}` : "no session"}`);
     } catch (error) {
-      if (isDamage(error)) await setAside(id, messageOf(error));
-      else report(`file ${id}.json is passed over: ${messageOf(error)}`, id);
+      if (isDamage(error)) {
+        damaged.push({ name: nameIn(join(path, `${id}.json`)) ?? id, id });
+        await setAside(id, messageOf(error));
+      } else report(`file ${id}.json is passed over: ${messageOf(error)}`, id);
     }
     return undefined;
   };
@@ -68,17 +83,18 @@ export async function openFolder(path: string, report: (text: string, id?: strin
       const names = (await readdir(path)).sort();
       const ids = new Set(names.filter((name) => ours.exec(name)?.[2] === "json").map((name) => name.slice(0, -5)));
       const headers: Header[] = [];
+      const damaged: Damaged[] = [];
       for (const name of names) {
         const [, id, suffix = ""] = ours.exec(name) ?? [];
         if (isLockFile(name) || name.startsWith(".") || /\.(damaged-[^.]*|imported)$/.test(name)) continue;
         let found: Header | undefined;
         if (id === undefined) found = await foreign(name);
-        else if (suffix === "json") found = await header(id);
-        else if (suffix === "json.tmp") await rm(join(path, name), { force: true });
+        else if (suffix === "json") found = await header(id, damaged);
+        else if (suffix === "json.tmp" || suffix === "journal.jsonl.tmp") await rm(join(path, name), { force: true });
         else if (!ids.has(id)) report(`file ${name} is passed over: its session is not here`);
         if (found) headers.push(found);
       }
-      return headers;
+      return { headers, damaged };
     },
     store: (id) => sessionStore(path, id),
     setAside,
@@ -86,31 +102,24 @@ export async function openFolder(path: string, report: (text: string, id?: strin
   };
 }
 
+/** The session's name in a file that is otherwise damaged. */
+function nameIn(path: string): string | undefined {
+  try {
+    return decodeHead(firstLine(path))?.name || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The header of a file, from its first line where that is one; undefined where the file is JSON but no session. */
 async function readHead(path: string): Promise<Header | undefined> {
-  const line = await firstLine(path);
-  const quick = decodeHead(line);
+  const quick = decodeHead(firstLine(path));
+  if (quick && lastBytes(path, END.length) !== END) throw new Error("it was cut short");
   if (quick) return quick;
   const text = await readFile(path, "utf8");
   if (text.trim() === "") throw new Error("it is empty");
   const value: unknown = JSON.parse(text);
   return typeof value === "object" && value !== null && "session" in value ? decode(text) : undefined;
-}
-
-async function firstLine(path: string): Promise<string> {
-  const file = await open(path, "r");
-  try {
-    const chunk = Buffer.alloc(64 * 1024);
-    const pieces: Buffer[] = [];
-    for (;;) {
-      const { bytesRead } = await file.read(chunk, 0, chunk.length);
-      const end = chunk.subarray(0, bytesRead).indexOf(0x0a);
-      pieces.push(Buffer.from(chunk.subarray(0, end < 0 ? bytesRead : end)));
-      if (end >= 0 || bytesRead === 0) return Buffer.concat(pieces).toString("utf8");
-    }
-  } finally {
-    await file.close();
-  }
 }
 
 /**

@@ -47,7 +47,7 @@ export default definePlugin({
     sessions.adopt(await folder.scan());
     api.on(invalidate, async (what) => {
       if (what === "models") return;
-      for (const session of sessions.list()) for (const part of sessions.parts) await part.verb(session, "invalidate");
+      for (const session of sessions.list()) await sessions.verb(session, "invalidate");
     });
     api.provide(Sessions, sessions);
     api.mount(

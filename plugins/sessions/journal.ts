@@ -1,12 +1,27 @@
 /**
- * A session's journal: lines `{"n":12,"v":…}`, one per change since the snapshot. Lines that wait are written together
- * and share one fsync. It is written at offsets, never in append mode, so that what a failed write left behind is
- * overwritten by the next one.
+ * A session's journal: lines `{"n":12,"v":…}`, one per change since the snapshot, and `{"head":{…},"n":13}` where the
+ * session's header changed. A line is written in the tick that asks for it: it outlives this process however that ends,
+ * and nothing that is done next can overtake it. A power cut it outlives when `sync` resolves; who waits shares one fsync.
+ * It is written at offsets, never in append mode, so that what a failed write left behind is overwritten by the next one.
  */
-import { constants } from "node:fs";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
+import { promisify } from "node:util";
 import { syncDir } from "./disk.ts";
+
+const datasync = promisify(fdatasync);
 
 export interface JournalLine {
   /** Counts up over the life of the session. */
@@ -16,103 +31,184 @@ export interface JournalLine {
 
 export interface JournalContent {
   lines: JournalLine[];
+  /** Number of the last line, those of headers counted; 0 where there is none. */
+  last: number;
   /** Bytes of a last line that was never finished, dropped. */
   torn: number;
 }
 
 export interface JournalFile {
-  /** Reads it all; has to come first where there is a file already. Throws where a finished line is not one of ours, or out of order. */
-  load(): Promise<JournalContent>;
-  /** On disk when this resolves; after a rejection none of `lines` is. `json` is the value as text. */
-  append(lines: readonly { n: number; json: string }[]): Promise<void>;
-  /** Empties it: the snapshot holds all. */
-  cut(): Promise<void>;
-  close(): Promise<void>;
+  /** Reads it all. Throws where a finished line is not one of ours, or out of order. */
+  load(): JournalContent;
+  /** Where the next line goes: bytes of all lines. */
+  readonly end: number;
+  /** `line` ends with a newline. Throws what the disk says; then nothing of it is there. */
+  append(line: string): void;
+  /** All that was appended is on disk when this resolves. */
+  sync(): Promise<void>;
+  /** Drops what is before the offset `at`. */
+  cut(at: number): Promise<void>;
+  /** Gives the descriptor back until the next append. */
+  rest(): Promise<void>;
 }
 
+/** Where there is a file already, `load` has to come first. */
 export function journalFile(path: string): JournalFile {
-  let file: FileHandle | undefined;
-  /** Where the next line goes. */
-  let end = 0;
+  let file: number | undefined;
+  let end = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   /** Whether bytes may stand behind `end`. */
   let dirty = false;
+  let made = end > 0;
+  /** The fsync under way, and the one that begins after it. */
+  let present: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
 
-  const opened = async (): Promise<FileHandle> => {
-    if (file) return file;
-    const handle = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    file = handle;
-    await syncDir(dirname(path));
-    return handle;
+  const opened = (): number => {
+    file ??= openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    return file;
   };
-
-  const close = async () => {
-    const handle = file;
+  const sync = async () => {
+    const handle = opened();
+    if (!made) await syncDir(dirname(path));
+    made = true;
+    await datasync(handle);
+  };
+  const settled = async () => {
+    while (present ?? next) await (next ?? present)?.catch(() => {});
+  };
+  const close = () => {
+    if (file !== undefined) closeSync(file);
     file = undefined;
-    await handle?.close();
   };
 
   return {
-    async load() {
-      const bytes = await readIfThere(path);
+    get end() {
+      return end;
+    },
+    load() {
+      const bytes = readIfThere(path);
       end = bytes.lastIndexOf(0x0a) + 1;
       dirty = end < bytes.length;
-      return { lines: parse(bytes.toString("utf8", 0, end)), torn: bytes.length - end };
+      return { ...parse(bytes.toString("utf8", 0, end)), torn: bytes.length - end };
     },
-    async append(lines) {
-      const bytes = Buffer.from(lines.map(({ n, json }) => `{"n":${n},"v":${json}}\n`).join(""));
-      const handle = await opened();
-      if (dirty) await handle.truncate(end);
+    append(line) {
+      const bytes = Buffer.from(line);
+      const handle = opened();
+      if (dirty) ftruncateSync(handle, end);
       dirty = true;
       try {
-        await writeAll(handle, bytes, end);
-        await handle.datasync();
+        writeAll(handle, bytes, end);
       } catch (error) {
         // give the space back now; where that fails too, the next append does it
-        dirty = !(await handle.truncate(end).then(
-          () => true,
-          () => false,
-        ));
+        dirty = !truncated(handle, end);
         throw error;
       }
       end += bytes.length;
       dirty = false;
     },
-    async cut() {
-      if (end === 0 && !dirty) return close();
-      const handle = await opened();
-      await handle.truncate(0);
-      end = 0;
-      dirty = false;
-      // an idle session keeps no descriptor
-      await close();
+    sync() {
+      next ??= (async () => {
+        await present?.catch(() => {});
+        present = next;
+        next = undefined;
+        try {
+          await sync();
+        } finally {
+          present = undefined;
+        }
+      })();
+      return next;
     },
-    close,
+    async cut(at) {
+      // a descriptor is not closed under an fsync
+      await settled();
+      if (at === 0 && !dirty) return;
+      const handle = opened();
+      if (at >= end) {
+        ftruncateSync(handle, 0);
+        end = 0;
+      } else {
+        end = replaceBy(path, tailOf(handle, at, end));
+        close();
+      }
+      dirty = false;
+    },
+    async rest() {
+      await settled();
+      close();
+    },
   };
 }
 
-async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
-    done += bytesWritten;
+function writeAll(file: number, bytes: Buffer, at: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done, bytes.length - done, at + done);
+}
+
+function truncated(file: number, at: number): boolean {
+  try {
+    ftruncateSync(file, at);
+    return true;
+  } catch {
+    return false;
   }
 }
 
-async function readIfThere(path: string): Promise<Buffer> {
+function tailOf(file: number, from: number, to: number): Buffer {
+  const bytes = Buffer.alloc(to - from);
+  for (let done = 0; done < bytes.length; ) {
+    const count = readSync(file, bytes, done, bytes.length - done, from + done);
+    if (count === 0) throw new Error("the journal is shorter than it was");
+    done += count;
+  }
+  return bytes;
+}
+
+/** In one tick: no line can come in between. */
+function replaceBy(path: string, bytes: Buffer): number {
+  const draft = `${path}.tmp`;
+  const file = openSync(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
   try {
-    return await readFile(path);
+    writeAll(file, bytes, 0);
+    fdatasyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+  return bytes.length;
+}
+
+function readIfThere(path: string): Buffer {
+  try {
+    return readFileSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
     throw error;
   }
 }
 
-function parse(text: string): JournalLine[] {
+function parse(text: string): Omit<JournalContent, "torn"> {
   const lines: JournalLine[] = [];
-  for (const piece of text.split("\n").slice(0, -1)) {
-    const line = JSON.parse(piece) as Partial<JournalLine> | null;
-    if (typeof line?.n !== "number" || line.n <= (lines.at(-1)?.n ?? 0))
-      throw new Error(`line ${lines.length + 1} is out of order`);
-    lines.push({ n: line.n, v: line.v });
+  let last = 0;
+  for (const [at, piece] of text.split("\n").slice(0, -1).entries()) {
+    const line = JSON.parse(piece) as (Partial<JournalLine> & { head?: unknown }) | null;
+    if (typeof line?.n !== "number" || line.n <= last) throw new Error(`line ${at + 1} is out of order`);
+    last = line.n;
+    if (line.head === undefined) lines.push({ n: line.n, v: line.v });
   }
-  return lines;
+  return { lines, last };
+}
+
+const marker = Buffer.from('{"head":');
+
+/** The last header that a journal holds; undefined where it holds none. Looks at bytes: a listing parses no history. */
+export function lastHead(path: string): Record<string, unknown> | undefined {
+  const bytes = readIfThere(path);
+  const finished = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
+  for (let at = finished.lastIndexOf(marker); at >= 0; at = at === 0 ? -1 : finished.lastIndexOf(marker, at - 1)) {
+    // in a text a quote is escaped, but the text of a line may be JSON itself: only a line's start counts
+    if (at > 0 && finished[at - 1] !== 0x0a) continue;
+    const { head } = JSON.parse(finished.toString("utf8", at, finished.indexOf(0x0a, at)));
+    return head;
+  }
+  return undefined;
 }

@@ -4,27 +4,38 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Folder } from "./folder.ts";
+import { decode } from "./snapshot.ts";
 import type { SessionStore } from "./store.ts";
 
 /** A folder in name only. Files that parts ask for lie in a temporary directory that goes with it. */
 export function memoryFolder(): Folder {
   let dir: string | undefined;
-  const store = (id: string): SessionStore => ({
-    load: async () => ({ sections: {}, lines: [], torn: 0 }),
-    journal: async () => {},
-    save: async () => "",
-    file(suffix) {
-      dir ??= mkdtempSync(join(tmpdir(), "ollie-sessions-"));
-      const path = join(dir, `${id}.${suffix}`);
-      closeSync(openSync(path, "a", 0o600));
-      return path;
-    },
-    remove: async () => {},
-    close: async () => {},
-  });
+  const store = (id: string): SessionStore => {
+    let text = "";
+    return {
+      path: "",
+      load: () => ({ sections: text === "" ? {} : decode(text).sections, lines: [], torn: 0 }),
+      journal: async () => {},
+      head: async () => {},
+      behind: true,
+      due: false,
+      async save(make) {
+        text = make(0);
+        return "";
+      },
+      file(suffix) {
+        dir ??= mkdtempSync(join(tmpdir(), "ollie-sessions-"));
+        const path = join(dir, `${id}.${suffix}`);
+        closeSync(openSync(path, "a", 0o600));
+        return path;
+      },
+      remove: async () => {},
+      rest: async () => {},
+    };
+  };
   return {
     path: "",
-    scan: async () => [],
+    scan: async () => ({ headers: [], damaged: [] }),
     store,
     setAside: async () => {},
     async close() {

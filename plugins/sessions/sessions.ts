@@ -1,23 +1,34 @@
 /** The sessions: which there are, what they are called, how they begin, are saved and end. */
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf, NineError, OllieError } from "#core";
 import { checkVariable } from "./env.ts";
-import { type Folder, isDamage } from "./folder.ts";
+import { type Damaged, type Folder, isDamage, type Scan } from "./folder.ts";
 import { checkName } from "./names.ts";
-import { encode, type Header } from "./snapshot.ts";
-import type { SessionStore } from "./store.ts";
+import { encode, type Head } from "./snapshot.ts";
+import type { Loaded, SessionStore } from "./store.ts";
 import type { AgentRow, Session, SessionPart, Sessions } from "./types.ts";
+
+type Verb = Parameters<SessionPart["verb"]>[1];
 
 /** Sessions at a time. */
 export const SESSIONS = 256;
+/** Milliseconds that the daemon's end waits for what runs, and those after which only what is nowhere else is written. */
+const REST = 3_500;
+const FOLD = 4_000;
 
 export interface Registry extends Sessions {
   readonly parts: readonly SessionPart[];
   /** Takes over what the folder holds. */
-  adopt(headers: readonly Header[]): void;
-  rows(session: Session): AgentRow[];
-  /** Saved sessions that could not be read: name (or id) and id. */
-  readonly damaged: readonly { name: string; id: string }[];
+  adopt(scan: Scan): void;
+  /** Without restoring anything: of a session that nobody has used yet they are the saved ones. */
+  rows(session: Session): readonly AgentRow[];
+  /** Restores the session first, but for `invalidate`: what is not there has nothing stale. */
+  verb(session: Session, verb: Verb): Promise<void>;
+  /** A snapshot, whatever it costs; gives its path, empty where sessions are in memory only. */
+  snapshot(session: Session): Promise<string>;
+  /** Saved sessions that could not be read. */
+  readonly damaged: readonly Damaged[];
   close(): Promise<void>;
 }
 
@@ -36,18 +47,16 @@ export interface Surroundings {
 interface Entry {
   readonly session: Session;
   readonly store: SessionStore;
-  /** Saved, and not read yet. */
-  stored: boolean;
+  /** Parts that hold what the session has of theirs. */
+  readonly has: Set<SessionPart>;
   /** Keys of the saved `session` that are not ours. */
-  unknown: Record<string, unknown>;
-  /** Sections whose part is not there, kept for the next save. */
+  readonly unknown: Record<string, unknown>;
+  /** Sections of the saved file that no part has taken, kept for the next snapshot. */
   sections: Record<string, unknown>;
-  /** What the saved header says of its agents, while no part does. */
+  /** Rows while no part gives them. */
   rows: readonly AgentRow[];
-  /** Journal lines behind the snapshot, for parts that are still to come. */
-  lines: readonly unknown[];
-  /** No part has taken the lines in: no snapshot holds them. */
-  unread: boolean;
+  /** The header on disk, as text. */
+  head: string;
   /** The disk refused the last write, and that was told. */
   failing: boolean;
   ending?: Promise<void>;
@@ -57,7 +66,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
   const entries = new Map<string, Entry>();
   const parts: SessionPart[] = [];
   const writing = new Set<Promise<unknown>>();
-  const damaged: { name: string; id: string }[] = [];
+  const damaged: Damaged[] = [];
 
   const entryOf = (session: Session): Entry => {
     const entry = entries.get(session.id);
@@ -76,26 +85,25 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     return name;
   };
 
-  const add = (session: Session, saved?: Pick<Header, "unknown" | "rows">): Entry => {
+  const add = (session: Session, saved: Partial<Entry> = {}): Entry => {
     const store = folder.store(session.id);
-    const { unknown, rows } = saved ?? { unknown: {}, rows: [] };
-    const stored = saved !== undefined;
-    const entry: Entry = {
-      session,
-      store,
-      stored,
-      unknown,
-      rows,
-      sections: {},
-      lines: [],
-      unread: false,
-      failing: false,
-    };
+    const fresh = { has: new Set(parts), unknown: {}, sections: {}, rows: [], head: "", failing: false };
+    const entry: Entry = { session, store, ...fresh, ...saved };
     entries.set(session.id, entry);
     return entry;
   };
 
-  /** Tells of a refusal of the disk once, until it works again. */
+  const rowsOf = ({ session, has, rows }: Entry): readonly AgentRow[] =>
+    has.size > 0 ? [...has].flatMap((part) => part.rows(session)) : rows;
+
+  /** What a listing shows before anything is restored; nothing runs then. */
+  const headOf = (entry: Entry): Head => ({
+    name: entry.session.name,
+    env: Object.fromEntries(entry.session.env),
+    rows: rowsOf(entry).map((row) => ({ ...row, state: "idle" })),
+  });
+
+  /** Work on the disk: awaited at the end, its refusal told once until it works again. */
   const told = async <T>(entry: Entry, work: Promise<T>): Promise<T> => {
     writing.add(work);
     try {
@@ -111,7 +119,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     }
   };
 
-  const attempt = async (session: Session, work: () => Promise<void>): Promise<void> => {
+  const attempt = async (session: Session, work: () => void | Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
@@ -119,71 +127,97 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     }
   };
 
-  const text = ({ session, sections, unknown, rows }: Entry, seq: number): string =>
-    encode({
-      seq,
-      id: session.id,
-      name: session.name,
-      created: session.created,
-      env: Object.fromEntries(session.env),
-      rows: parts.length > 0 ? parts.flatMap((part) => part.rows(session)) : rows,
-      unknown,
-      sections: { ...sections, ...Object.fromEntries(parts.map((part) => [part.name, part.snapshot(session)])) },
+  const snapshot = (entry: Entry): Promise<string> =>
+    entry.store.save((seq) => {
+      const { session, has, unknown, sections } = entry;
+      const head = headOf(entry);
+      entry.head = JSON.stringify(head);
+      const own = [...has].map((part) => [part.name, part.snapshot(session)]);
+      const { id, created } = session;
+      return encode({ ...head, seq, id, created, unknown, sections: { ...sections, ...Object.fromEntries(own) } });
     });
 
-  const load = async (entry: Entry): Promise<void> => {
-    if (!entry.stored) return;
-    const { sections, lines, torn } = await entry.store.load();
-    Object.assign(entry, { stored: false, sections, lines, unread: lines.length > 0 });
-    if (torn > 0) report(entry.session, `the last line of its journal was cut short and is dropped (${torn} bytes)`);
+  /** Journals the header where it changed. */
+  const noteHead = async (entry: Entry): Promise<void> => {
+    const head = headOf(entry);
+    const text = JSON.stringify(head);
+    if (text === entry.head) return;
+    entry.head = text;
+    await entry.store.head(head);
   };
 
+  /** Brings the disk up to date at a cost that does not grow with the history. */
   const save = async (entry: Entry): Promise<string> => {
-    await load(entry);
-    const path = await entry.store.save((seq) => text(entry, seq), entry.unread ? "keep" : undefined);
-    if (!entry.unread) entry.lines = [];
-    return path;
+    const { session, has, store } = entry;
+    if (has.size > 0 && store.due) return snapshot(entry);
+    const marks = [...has].flatMap((part) => part.mark?.(session) ?? []);
+    await Promise.all([...marks.map(store.journal), noteHead(entry)]);
+    await store.rest();
+    return store.path;
   };
 
   /** A session that can not be restored leaves the list; its files stay, aside where they are to blame. */
-  const giveUp = async (entry: Entry, error: unknown): Promise<void> => {
+  const giveUp = (entry: Entry, why: string | { damage: string }): void => {
     const { session } = entry;
     session.dead = true;
-    for (const part of parts) await attempt(session, () => part.kill(session));
-    await entry.store.close();
     entries.delete(session.id);
     damaged.push({ name: session.name, id: session.id });
-    if (isDamage(error)) await folder.setAside(session.id, messageOf(error));
-    else report(session, `can not be read: ${messageOf(error)}`);
-    end(session);
+    const rest = async () => {
+      for (const part of entry.has) await attempt(session, () => part.kill(session));
+      await entry.store.rest();
+      if (typeof why === "object") await folder.setAside(session.id, why.damage);
+      else report(session, `can not be restored: ${why}`);
+      end(session);
+    };
+    told(entry, rest()).catch(() => {});
   };
 
-  const restore = async (entry: Entry, part: SessionPart): Promise<void> => {
+  const ready = (session: Session): void => {
+    const entry = entries.get(session.id);
+    const missing = parts.filter((part) => !entry?.has.has(part));
+    if (!entry || session.dead || missing.length === 0) return;
+    let loaded: Loaded;
     try {
-      await load(entry);
-      const { [part.name]: section, ...others } = entry.sections;
-      await part.restore(entry.session, section, entry.lines);
-      entry.sections = others;
-      entry.unread = false;
+      loaded = entry.store.load();
     } catch (error) {
-      await giveUp(entry, error);
+      return giveUp(entry, isDamage(error) ? { damage: messageOf(error) } : messageOf(error));
+    }
+    const { sections, lines, torn } = loaded;
+    if (torn > 0) report(session, `the last line of its journal was cut short and is dropped (${torn} bytes)`);
+    try {
+      for (const part of missing) {
+        // first of all, because the part asks for `ready` itself
+        entry.has.add(part);
+        part.restore(session, sections[part.name], lines);
+        delete sections[part.name];
+      }
+      entry.sections = sections;
+    } catch (error) {
+      // a fault of the part's: the file may be well
+      giveUp(entry, messageOf(error));
     }
   };
 
-  /** The daemon's end, or the plugin's: what the part holds is kept. */
+  /** The daemon's end, or the plugin's. What the part holds is on disk already, but for what the disk refused. */
   const leave = async (part: SessionPart): Promise<void> => {
-    const all = [...entries.values()];
-    await Promise.all(
-      all.map(async (entry) => {
-        await attempt(entry.session, () => part.shutdown(entry.session));
-        entry.rows = parts.flatMap((one) => one.rows(entry.session));
-        entry.sections[part.name] = part.snapshot(entry.session);
-      }),
-    );
-    parts.splice(parts.indexOf(part), 1);
+    const began = performance.now();
+    const all = [...entries.values()].filter(({ has }) => has.has(part));
+    const waiting = new AbortController();
+    const limit = sleep(REST, undefined, { signal: waiting.signal }).catch(() => {});
+    await Promise.race([limit, Promise.all(all.map(({ session }) => attempt(session, () => part.shutdown(session))))]);
+    waiting.abort();
+    const behind = all.filter(({ store }) => store.behind).sort((a, b) => Number(b.store.due) - Number(a.store.due));
     // a few at a time: each holds a descriptor
-    for (let at = 0; at < all.length; at += 8)
-      await Promise.allSettled(all.slice(at, at + 8).map((entry) => told(entry, save(entry))));
+    for (let at = 0; at < behind.length; at += 8) {
+      const late = performance.now() - began > FOLD;
+      const some = behind.slice(at, at + 8).filter(({ store }) => store.due || !late);
+      await Promise.allSettled(some.map((entry) => told(entry, snapshot(entry))));
+    }
+    parts.splice(parts.indexOf(part), 1);
+    for (const entry of all) {
+      entry.rows = headOf(entry).rows;
+      entry.has.delete(part);
+    }
   };
 
   const kill = async (entry: Entry): Promise<void> => {
@@ -200,12 +234,14 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     parts,
     damaged,
     list,
+    ready,
     get: (key) => byName(key) ?? entries.get(key.toLowerCase())?.session,
-    rows: (session) => parts.flatMap((part) => part.rows(session)),
-    adopt(headers) {
-      for (const { id, name, created, env, unknown, rows } of headers) {
+    rows: (session) => rowsOf(entryOf(session)),
+    adopt(scan) {
+      damaged.push(...scan.damaged);
+      for (const { id, name, created, env, unknown, rows } of scan.headers) {
         const session: Session = { id, name: id, env: new Map(Object.entries(env)), created, dead: false };
-        add(session, { unknown, rows });
+        const entry = add(session, { has: new Set(), unknown, rows });
         try {
           session.name = checkFree(name || id.slice(0, 8), "session");
         } catch (error) {
@@ -213,6 +249,8 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
           session.name = byName(id.slice(0, 8)) ? other : id.slice(0, 8);
           report(session, `is called ${session.name} now: ${messageOf(error)}`);
         }
+        entry.rows = headOf(entry).rows;
+        entry.head = JSON.stringify(headOf(entry));
       }
     },
     create({ name, env = {} }) {
@@ -223,7 +261,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       const session: Session = { id, name: free, env: new Map(Object.entries(env)), created: Date.now(), dead: false };
       const entry = add(session);
       publish(topic(session, "new"), `S new session/${free}`);
-      told(entry, save(entry)).catch(() => {});
+      told(entry, snapshot(entry)).catch(() => {});
       return session;
     },
     rename(session, name) {
@@ -232,7 +270,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       if (checkFree(name, "name", session) === old) return;
       session.name = name;
       publish(topic(session, "rename"), `S rename session/${old} session/${name}`);
-      told(entry, save(entry)).catch(() => {});
+      told(entry, noteHead(entry)).catch(() => {});
     },
     async kill(session) {
       const entry = entries.get(session.id);
@@ -244,23 +282,31 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       if (parts.some(({ name }) => name === part.name))
         throw new OllieError("E_PROVIDED", `sessions: part ${part.name} is already there`);
       parts.push(part);
-      for (const entry of [...entries.values()]) await restore(entry, part);
       return () => leave(part);
+    },
+    async verb(session, verb) {
+      if (verb !== "invalidate") ready(session);
+      for (const part of entries.get(session.id)?.has ?? []) await part.verb(session, verb);
     },
     async journal(session, line) {
       const entry = entries.get(session.id);
       // a session that ends keeps nothing
       if (!entry || session.dead) return;
-      await told(entry, entry.store.journal(line));
+      await told(entry, Promise.all([entry.store.journal(line), noteHead(entry)]));
     },
     async save(session) {
       const entry = entryOf(session);
       return await told(entry, save(entry));
     },
+    async snapshot(session) {
+      ready(session);
+      const entry = entryOf(session);
+      return entry.store.behind && entry.has.size > 0 ? await told(entry, snapshot(entry)) : entry.store.path;
+    },
     file: (session, suffix) => entryOf(session).store.file(suffix),
     async close() {
       await Promise.allSettled(writing);
-      await Promise.all([...entries.values()].map(({ store }) => store.close()));
+      await Promise.all([...entries.values()].map(({ store }) => store.rest()));
       await folder.close();
     },
   };

@@ -34,8 +34,22 @@ export function encode({ seq, id, name, created, env, rows, unknown, sections }:
   const head = JSON.stringify({ version: VERSION, seq, session: { ...unknown, id, name, created, env }, rows });
   const body = Object.entries(sections).filter(([, value]) => value !== undefined);
   const lines = body.map(([key, value]) => `,\n${JSON.stringify(key)}:${JSON.stringify(value)}`);
-  return `${head.slice(0, -1)}${lines.join("")}\n}\n`;
+  return `${head.slice(0, -1)}${lines.join("")}${END}`;
 }
+
+/** What every file of this form ends with: one that was cut short does not. */
+export const END = "\n}\n";
+
+/** The part of a header that may change: it goes to the journal, too. */
+export type Head = Pick<Header, "name" | "env" | "rows">;
+
+/** `known`, with what a journal's line says of it. */
+export const withHead = (known: Header, head: Record<string, unknown>): Header => ({
+  ...known,
+  name: typeof head.name === "string" ? head.name : known.name,
+  env: strings(head.env),
+  rows: rowsOf(head.rows),
+});
 
 /** The header that stands in a file's first line; undefined where that line is none. Throws for another version. */
 export function decodeHead(line: string): Header | undefined {
@@ -67,12 +81,14 @@ function header(value: Record<string, unknown>): Header {
     name: typeof name === "string" ? name : "",
     created: typeof created === "number" ? created : 0,
     env: strings(env),
-    rows: Array.isArray(value.rows) ? value.rows.filter(isRecord).map(row) : [],
+    rows: rowsOf(value.rows),
     unknown,
   };
 }
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+const rowsOf = (value: unknown): AgentRow[] => (Array.isArray(value) ? value.filter(isRecord).map(row) : []);
 
 const row = (value: Record<string, unknown>): AgentRow => ({
   state: text(value.state),

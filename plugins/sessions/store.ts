@@ -1,14 +1,16 @@
 /**
- * One session on disk: snapshot and journal, behind one queue, so that nothing overtakes anything. Lines are numbered
- * when a write or a snapshot takes them, and a snapshot says which number it reaches: a crash between the two files
- * never applies a line twice.
+ * One session on disk: snapshot and journal. Lines are numbered when they are written, and a snapshot says which number
+ * it reaches: a crash between the two files never applies a line twice.
  */
-import { closeSync, constants, openSync } from "node:fs";
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { closeSync, constants, openSync, readFileSync, statSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { diskError, replaceFile, syncDir } from "./disk.ts";
-import { journalFile } from "./journal.ts";
-import { decode } from "./snapshot.ts";
+import { diskError, firstLine, replaceFile, syncDir } from "./disk.ts";
+import { type JournalFile, journalFile } from "./journal.ts";
+import { decode, decodeHead } from "./snapshot.ts";
+
+/** Sessions of up to so many bytes are written whole each time they come to rest; of longer ones the journal grows first. */
+const SMALL = 256 * 1024;
 
 export interface Loaded {
   sections: Record<string, unknown>;
@@ -19,37 +21,41 @@ export interface Loaded {
 }
 
 export interface SessionStore {
-  /** Reads snapshot and journal. Throws where one is damaged. For a new session there is nothing to load. */
-  load(): Promise<Loaded>;
-  /** On disk when this resolves. Rejects with a NineError. */
+  /** Reads snapshot and journal. Throws where one is damaged. */
+  load(): Loaded;
+  /** Written when this returns, on disk when it resolves. Rejects with a NineError. */
   journal(value: unknown): Promise<void>;
-  /**
-   * Writes what `make` gives; `seq` has to stand in it. Calls that wait share one write. Gives the path. With
-   * `journal: "keep"` the lines that were loaded stay, behind the new snapshot.
-   */
-  save(make: (seq: number) => string, journal?: "keep"): Promise<string>;
+  /** As `journal`, for the header: what a listing shows. */
+  head(value: unknown): Promise<void>;
+  /** The snapshot does not hold all. */
+  readonly behind: boolean;
+  /** It is time for a snapshot: its cost is small, or in proportion to what the journal has grown by, or the journal lacks something. */
+  readonly due: boolean;
+  /** Writes what `make` gives; `seq` has to stand in it. Calls that wait share one write. Gives the path. */
+  save(make: (seq: number) => string): Promise<string>;
+  readonly path: string;
   /** A file of the session, made 0600 where it is missing. */
   file(suffix: string): string;
   /** Deletes all its files. */
   remove(): Promise<void>;
-  /** Resolves when all that was asked for is done. */
-  close(): Promise<void>;
+  /** Resolves when all that was asked for is done; no descriptor is held then. */
+  rest(): Promise<void>;
 }
 
-interface Waiting {
-  json: string;
-  n?: number;
-  done: () => void;
-  fail: (error: unknown) => void;
+interface Open {
+  readonly log: JournalFile;
+  seq: number;
+  /** Bytes of the snapshot on disk. */
+  size: number;
+  /** Offset in the journal of what the snapshot does not hold. */
+  held: number;
 }
 
 export function sessionStore(dir: string, id: string): SessionStore {
   const path = join(dir, `${id}.json`);
-  const log = journalFile(join(dir, `${id}.journal.jsonl`));
-  let seq = 0;
-  /** What the snapshot on disk reaches. */
-  let base = 0;
-  let waiting: Waiting[] = [];
+  let open: Open | undefined;
+  /** The journal has not taken all. */
+  let lacking = false;
   let saving: Promise<string> | undefined;
   let removed = false;
   let queue: Promise<unknown> = Promise.resolve();
@@ -60,57 +66,73 @@ export function sessionStore(dir: string, id: string): SessionStore {
     return result;
   };
 
-  /** Gives every waiting line its number; the last one is what the state of this moment holds. */
-  const number = (): number => {
-    for (const line of waiting) line.n ??= ++seq;
-    return seq;
+  /** What has to be known before the first line is written. */
+  const opened = (): Open => {
+    if (open) return open;
+    const log = journalFile(join(dir, `${id}.journal.jsonl`));
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    const base = size === 0 ? 0 : (decodeHead(firstLine(path)) ?? decode(readFileSync(path, "utf8"))).seq;
+    const last = log.end > 0 ? log.load().last : 0;
+    open = { log, seq: Math.max(base, last), size, held: 0 };
+    return open;
   };
 
-  const drain = async () => {
-    number();
-    const batch = waiting;
-    waiting = [];
-    if (batch.length === 0) return;
+  const write = async (line: (n: number) => string): Promise<void> => {
+    if (removed) return;
     try {
-      if (!removed) await log.append(batch.map(({ n = 0, json }) => ({ n, json })));
-      for (const line of batch) line.done();
+      const to = opened();
+      to.log.append(line(to.seq + 1));
+      to.seq++;
+      await to.log.sync();
     } catch (error) {
-      const reason = diskError("journal not written", path, error);
-      for (const line of batch) line.fail(reason);
+      lacking = true;
+      throw diskError("journal not written", path, error);
     }
   };
 
+  const behind = (): boolean => lacking || (open !== undefined && open.log.end > open.held);
+
   return {
-    load: () =>
-      enqueue(async () => {
-        const snapshot = decode(await readFile(path, "utf8"));
-        const { lines, torn } = await log.load();
-        base = snapshot.seq;
-        seq = Math.max(base, lines.at(-1)?.n ?? 0);
-        const behind = lines.filter(({ n }) => n > base).map(({ v }) => v);
-        return { sections: snapshot.sections, lines: behind, torn };
-      }),
-    journal(value) {
-      // as it is now: the caller may go on changing it
-      const json = JSON.stringify(value) ?? "null";
-      return new Promise<void>((done, fail) => {
-        if (waiting.push({ json, done, fail }) === 1) void enqueue(drain);
-      });
+    path,
+    load() {
+      const text = readFileSync(path, "utf8");
+      const { sections, seq } = decode(text);
+      const to = opened();
+      const { lines, torn, last } = to.log.load();
+      Object.assign(to, { seq: Math.max(seq, last), size: text.length, held: 0 });
+      return { sections, lines: lines.filter(({ n }) => n > seq).map(({ v }) => v), torn };
     },
-    save(make, journal) {
+    journal: (value) => write((n) => `{"n":${n},"v":${JSON.stringify(value) ?? "null"}}\n`),
+    head: (value) => write((n) => `{"head":${JSON.stringify(value)},"n":${n}}\n`),
+    get behind() {
+      return behind();
+    },
+    get due() {
+      if (lacking || !behind()) return lacking;
+      const { log, held, size } = opened();
+      const grown = log.end - held;
+      return grown + size <= SMALL || grown > size / 2;
+    },
+    save(make) {
       saving ??= enqueue(async () => {
         saving = undefined;
         if (removed) return path;
         try {
-          const reached = journal === "keep" ? base : number();
-          const text = make(reached);
-          if (!(await holds(path, text))) await replaceFile(path, text);
-          base = reached;
+          const to = opened();
+          // In one tick: the text holds what the lines up to here say.
+          const { seq } = to;
+          const held = to.log.end;
+          const text = make(seq);
+          lacking = false;
+          await replaceFile(path, text);
+          to.size = Buffer.byteLength(text);
+          to.held = held;
         } catch (error) {
+          lacking = true;
           throw diskError("not saved", path, error);
         }
-        // all lines in the journal have numbers that the snapshot reaches; a failure here costs only space
-        if (journal !== "keep") await log.cut().catch(() => {});
+        // a failure here costs only space
+        await cut().catch(() => {});
         return path;
       });
       return saving;
@@ -123,20 +145,18 @@ export function sessionStore(dir: string, id: string): SessionStore {
     remove: () =>
       enqueue(async () => {
         removed = true;
-        await log.close();
+        await open?.log.rest();
         const own = (await readdir(dir)).filter((name) => name.startsWith(`${id}.`) && !name.includes(".damaged-"));
         for (const name of own) await rm(join(dir, name), { force: true });
         await syncDir(dir);
       }),
-    close: () => enqueue(log.close),
+    rest: () => enqueue(async () => open?.log.rest()),
   };
-}
 
-/** Whether the file says that already: a daemon that ends saves all its sessions, and most have not changed. */
-async function holds(path: string, text: string): Promise<boolean> {
-  try {
-    return (await stat(path)).size === Buffer.byteLength(text) && (await readFile(path, "utf8")) === text;
-  } catch {
-    return false;
+  async function cut(): Promise<void> {
+    const to = opened();
+    await to.log.cut(to.held);
+    to.held = 0;
+    await to.log.rest();
   }
 }

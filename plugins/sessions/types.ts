@@ -40,15 +40,21 @@ export interface SessionPart {
   /** Makes what `keys` ask for; its text is appended to the reply of session/new. Throws NineError; then the session is undone. */
   create(session: Session, values: ReadonlyMap<string, string>, principal: string): Promise<string>;
   rows(session: Session): AgentRow[];
+  /** `invalidate` comes only where the session was restored. */
   verb(session: Session, verb: "pause" | "resume" | "invalidate"): void | Promise<void>;
   /** Stops what runs; resolves when it is idle. Nothing is saved after it. */
   kill(session: Session): Promise<void>;
-  /** Like kill, for the daemon's end: the state is kept. */
+  /** Like kill, for the daemon's end: the state is kept. It is not waited for without a limit. */
   shutdown(session: Session): Promise<void>;
   /** Whole state, JSON-able, for a snapshot. */
   snapshot(session: Session): unknown;
-  /** Rebuilds from a snapshot (undefined: none) and the journal lines behind it, in order. */
-  restore(session: Session, snapshot: unknown, journal: readonly unknown[]): Promise<void>;
+  /** Lines for the journal that spare a snapshot: what it would say and no line has said yet. */
+  mark?(session: Session): unknown[];
+  /**
+   * Rebuilds from a snapshot (undefined: none) and the journal lines behind it, in order; called by `ready`. Within one
+   * tick, because a walk in the tree may wait for it.
+   */
+  restore(session: Session, snapshot: unknown, journal: readonly unknown[]): void;
   /** What happened so far, as markdown, for `save` of the session's ctl. */
   transcript?(session: Session): string | Promise<string>;
 }
@@ -61,17 +67,23 @@ export interface Sessions {
   rename(session: Session, name: string): void;
   kill(session: Session): Promise<void>;
   /**
-   * Adds a part, restores every saved session to it, and resolves then: await it in setup. The undo shuts the part down
-   * in every session, saves them and takes it away: hand it to `defer`.
+   * Adds a part. A saved session is restored to it when `ready` first asks for that. The undo shuts the part down in
+   * every session, saves them and takes it away: hand it to `defer`.
    */
   part(part: SessionPart): Promise<() => Promise<void>>;
+  /** Restores the session's parts, unless they are: a part calls it before it looks at what it holds of a session. */
+  ready(session: Session): void;
   /**
-   * Appends one line to the session's journal: on disk (fsync) when this resolves. Order is that of the calls. Change
-   * the state first, in the same tick: a snapshot taken after this call counts the line as part of it. Rejects with a
-   * NineError when the disk refuses (take the change back then, or live with it); later lines work again.
+   * Appends one line to the session's journal: written when this returns, so that no kill of the daemon takes it back, on
+   * disk (fsync) when it resolves. Order is that of the calls. Change the state first, in the same tick: a snapshot taken
+   * after this call counts the line as part of it. Rejects with a NineError when the disk refuses: the work may go on in
+   * memory, and the next `save` writes everything.
    */
   journal(session: Session, line: unknown): Promise<void>;
-  /** Writes the snapshot (temp, fsync, rename) and starts the journal anew. */
+  /**
+   * To be called at rest: all is on disk when this resolves. Short sessions get a new snapshot (temp, fsync, rename) each
+   * time, long ones when their journal has grown by half of it. Gives the snapshot's path.
+   */
   save(session: Session): Promise<string>;
   /** Where a session keeps a file of its own: `{data}/sessions/{uuid}.{suffix}`, created 0600. */
   file(session: Session, suffix: string): string;

@@ -49,7 +49,9 @@ test("H-034: kill -9 at any moment loses no line that was said to be on disk, an
     expect(said).toBeGreaterThanOrEqual(stopAt);
 
     const rig = await start(dir);
-    const notes = must(rig.part.notes.get(must(rig.sessions.get("work")).id));
+    const session = must(rig.sessions.get("work"));
+    rig.sessions.ready(session);
+    const notes = must(rig.part.notes.get(session.id));
     expect(notes).toEqual(Array.from({ length: notes.length }, (_, n) => `${n}`));
     expect(notes.length).toBeGreaterThan(said);
     expect(rig.sessions.list()).toHaveLength(1);

@@ -22,7 +22,7 @@ test("lines keep the order of the calls, and those that wait share a write", asy
   const dir = tempDir();
   const store = sessionStore(dir, id);
   await Promise.all(Array.from({ length: 100 }, (_, n) => store.journal(n)));
-  await store.close();
+  await store.rest();
   const lines = readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")
     .trimEnd()
     .split("\n");
@@ -36,7 +36,7 @@ test("a line is what its value was at the call", async () => {
   const done = store.journal(value);
   value.text = "now";
   await done;
-  await store.close();
+  await store.rest();
   expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).toBe('{"n":1,"v":{"text":"then"}}\n');
 });
 
@@ -47,8 +47,8 @@ test("a snapshot counts the lines that wait as its own, later ones not", async (
   const saved = store.save((seq) => encode(snapshot(seq)));
   await Promise.all([waiting, saved]);
   await store.journal("behind it");
-  await store.close();
-  const loaded = await sessionStore(dir, id).load();
+  await store.rest();
+  const loaded = sessionStore(dir, id).load();
   expect(loaded.lines).toEqual(["behind it"]);
 });
 
@@ -61,8 +61,8 @@ test("saves that wait share one write, of the last state", async () => {
   const all = [save(), save(), save()];
   state = 2;
   await Promise.all(all);
-  await store.close();
-  expect((await sessionStore(dir, id).load()).sections).toEqual({ made: 1, state: 2 });
+  await store.rest();
+  expect(sessionStore(dir, id).load().sections).toEqual({ made: 1, state: 2 });
 });
 
 test("any cut of a journal gives a beginning of its lines, and takes new ones", async () => {
@@ -78,11 +78,11 @@ test("any cut of a journal gives a beginning of its lines, and takes new ones", 
         const whole = Buffer.from(parsed.map((v, n) => `${JSON.stringify({ n: n + 1, v })}\n`).join(""));
         writeFileSync(path, whole.subarray(0, Math.floor(whole.length * part)));
         const store = sessionStore(dir, id);
-        const { lines } = await store.load();
+        const { lines } = store.load();
         expect(lines).toEqual(parsed.slice(0, lines.length));
         await store.journal("new");
-        await store.close();
-        expect((await sessionStore(dir, id).load()).lines).toEqual([...lines, "new"]);
+        await store.rest();
+        expect(sessionStore(dir, id).load().lines).toEqual([...lines, "new"]);
       },
     ),
     { numRuns: 60 },

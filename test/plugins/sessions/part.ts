@@ -13,6 +13,7 @@ export function notesPart(service: () => Sessions): Notes {
   const notes = new Map<string, string[]>();
   const said: string[] = [];
   const of = (session: Session): string[] => {
+    service().ready(session);
     const list = notes.get(session.id) ?? [];
     notes.set(session.id, list);
     return list;
@@ -29,7 +30,7 @@ export function notesPart(service: () => Sessions): Notes {
     },
     async create(session, values, principal) {
       if (values.get("cwd") === "/nowhere") throw new NineError("agent/new: cwd /nowhere is no directory");
-      of(session).push([...values].map(([k, v]) => `${k}=${v}`).join(","));
+      await this.add(session, [...values].map(([k, v]) => `${k}=${v}`).join(","));
       return `made=${values.get("cwd")} by ${principal}\n`;
     },
     rows: (session) =>
@@ -38,7 +39,7 @@ export function notesPart(service: () => Sessions): Notes {
     kill: async (session) => void said.push(`kill ${session.name}`),
     shutdown: async (session) => void said.push(`shutdown ${session.name}`),
     snapshot: (session) => ({ notes: [...of(session)] }),
-    async restore(session, snapshot, journal) {
+    restore(session, snapshot, journal) {
       const saved = (snapshot as { notes?: string[] } | undefined)?.notes ?? [];
       notes.set(session.id, [...saved, ...journal.map((line) => (line as { note: string }).note)]);
     },

@@ -16,7 +16,11 @@ import type { Session } from "#plugins/sessions";
 import { must, type Rig, start, tempDir } from "./kit.ts";
 
 const files = (dir: string) => readdirSync(dir).filter((name) => !name.startsWith("lock."));
-const notesOf = (rig: Rig, session: Session) => rig.part.notes.get(session.id);
+/** Uses the session: that is when it is restored. */
+const notesOf = (rig: Rig, session: Session) => {
+  rig.sessions.ready(session);
+  return rig.part.notes.get(session.id);
+};
 
 /** A session with a saved note and two journaled ones, as a kill -9 leaves it: the files are copied before the close. */
 async function crashed(): Promise<{ dir: string; id: string }> {
@@ -59,9 +63,13 @@ test("sessions, their variables and their parts come back after a restart", asyn
 
 test("a start and an end that change nothing write nothing", async () => {
   const { dir, id } = await crashed();
-  await (await start(dir)).kernel.close();
+  const first = await start(dir);
+  first.sessions.ready(must(first.sessions.get(id)));
+  await first.kernel.close();
   const { ino } = statSync(join(dir, `${id}.json`));
-  await (await start(dir)).kernel.close();
+  const second = await start(dir);
+  expect(notesOf(second, must(second.sessions.get(id)))).toEqual(["saved", "one", "two"]);
+  await second.kernel.close();
   expect(statSync(join(dir, `${id}.json`)).ino).toBe(ino);
 });
 
@@ -91,6 +99,7 @@ test("a crash between snapshot and journal applies no line twice", async () => {
   const { dir, id } = await crashed();
   const journal = readFileSync(join(dir, `${id}.journal.jsonl`));
   const rig = await start(dir);
+  rig.sessions.ready(must(rig.sessions.get(id)));
   await rig.sessions.save(must(rig.sessions.get(id)));
   await rig.kernel.close();
   writeFileSync(join(dir, `${id}.journal.jsonl`), journal);
@@ -134,7 +143,12 @@ test("H-034: a broken line in the middle of a journal is damage, not a shorter h
   const path = join(dir, `${id}.journal.jsonl`);
   writeFileSync(path, readFileSync(path, "utf8").replace('"one"', '"one'));
   const rig = await start(dir);
+  const [session] = rig.sessions.list();
+  rig.sessions.ready(must(session));
   expect(rig.sessions.list()).toEqual([]);
+  expect(await rig.fs.read("/session/idx")).toBe(`work\tdamaged\t\t\t\t\t${id}\t\n`);
+  await rig.kernel.close();
+  expect(rig.log.join("\n")).toContain("saved file is damaged");
   expect(files(dir).map((name) => name.replace(/damaged-.*/, "damaged"))).toEqual([
     `${id}.journal.jsonl.damaged`,
     `${id}.json.damaged`,
@@ -144,6 +158,9 @@ test("H-034: a broken line in the middle of a journal is damage, not a shorter h
 test("H-040: missing keys get defaults, unknown ones survive, foreign files are passed over and said", async () => {
   const { dir, id } = await crashed();
   const path = join(dir, `${id}.json`);
+  const before = await start(dir);
+  before.sessions.ready(must(before.sessions.get(id)));
+  await before.kernel.close();
   const saved = JSON.parse(readFileSync(path, "utf8"));
   saved.session = { id, color: "red" };
   saved.future = { deep: [1] };
@@ -159,6 +176,7 @@ test("H-040: missing keys get defaults, unknown ones survive, foreign files are 
   const [session] = rig.sessions.list();
   expect(session).toMatchObject({ id, name: id.slice(0, 8) });
   expect(notesOf(rig, must(session))).toEqual(["saved", "one", "two"]);
+  await rig.part.add(must(session), "three");
   for (const name of ["notes.json", "empty.json", "folder", `${newer}.json`])
     expect(rig.log.join("\n")).toContain(`file ${name} is passed over`);
   await rig.kernel.close();
@@ -262,7 +280,7 @@ test("H-035: a full disk loses nothing, is told once with its name, and the next
     readFileSync(join(dir, `${session.id}.journal.jsonl`), "utf8")
       .trimEnd()
       .split("\n")
-      .map((l) => JSON.parse(l).v.note),
+      .flatMap((l) => JSON.parse(l).v?.note ?? []),
   ).toEqual(["second", "third"]);
   await rig.sessions.save(session);
   expect(JSON.parse(readFileSync(join(dir, `${session.id}.json`), "utf8")).agents.notes).toEqual([

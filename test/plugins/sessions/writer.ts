@@ -19,6 +19,7 @@ const notes = definePlugin({
 await createKernel({ plugins: [sessions({ dir: process.argv[2] as string }), notes()] }).start();
 const all = service as unknown as Sessions;
 const session = all.get("work") ?? all.create({ name: "work" });
+all.ready(session);
 for (let n = part.notes.get(session.id)?.length ?? 0; ; n++) {
   if (n % 5 === 4) void all.save(session);
   await part.add(session, `${n}`);
