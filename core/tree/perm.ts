@@ -29,8 +29,10 @@ export function checkOpen(v: Vnode, principal: Principal, read: boolean, write: 
   const deny = v.spec.kind === "file" ? v.spec.spec.deny : undefined;
   if (!deny || principal.kind === "user") return;
   const c = contextFor(v, {}, principal, lazyAbort());
-  const why = (read ? deny(principal, "r", c) : undefined) ?? (write ? deny(principal, "w", c) : undefined);
-  if (why !== undefined) throw refusal(why);
+  for (const op of [...(read ? ["r" as const] : []), ...(write ? ["w" as const] : [])]) {
+    const why = deny(principal, op, c);
+    if (why !== undefined) throw refusal(why);
+  }
 }
 
 /** What `deny` gave, as an error. Anything but text refuses too: a guard that is mistaken must not let through. */

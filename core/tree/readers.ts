@@ -47,20 +47,28 @@ export function snapshotReader(site: Site, handler: (c: Base) => Text | PromiseL
     };
     const fail = (error: NineError) => end(({ answer }) => answer.fail(error));
     running = mine;
-    guard.run(owner, "read", node, guard.host.handlerLimit, () => handler(site.context(mine.abort)), {
-      ok(value) {
-        let bytes: Uint8Array;
-        try {
-          bytes = newSnapshot(node, value);
-        } catch (error) {
-          return fail(guard.errorOf(owner, "read", node, error));
-        }
-        // A write meanwhile: these reads came before it, later ones must not get this.
-        if (running === mine) snapshot = bytes;
-        end(({ offset, count, answer }) => answer.ok(slice(bytes, offset, count)));
+    guard.run(
+      owner,
+      "read",
+      node,
+      guard.host.handlerLimit,
+      () => handler(site.context(mine.abort)),
+      {
+        ok(value) {
+          let bytes: Uint8Array;
+          try {
+            bytes = newSnapshot(node, value);
+          } catch (error) {
+            return fail(guard.errorOf(owner, "read", node, error));
+          }
+          // A write meanwhile: these reads came before it, later ones must not get this.
+          if (running === mine) snapshot = bytes;
+          end(({ offset, count, answer }) => answer.ok(slice(bytes, offset, count)));
+        },
+        fail,
       },
-      fail,
-    });
+      mine.abort,
+    );
     return mine;
   };
   return {
