@@ -45,10 +45,14 @@ function checkEach(node: Each<never>, at: string, fault: Fault): void {
 }
 
 function checkName(name: string, at: string, fault: Fault): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (!/^[^/\u0000-\u001f\u007f{}]{1,64}$/.test(name) || name === "." || name === "..")
-    fault(`${at}/${name}`, "is not a legal name (1-64 characters, no slash, brace or control character)");
+  if (!isLegal(name)) fault(`${at}/${name}`, illegal);
 }
+
+export const illegal = "is not a legal name (1-64 characters, no slash, brace or control character)";
+
+export const isLegal = (name: string): boolean =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  /^[^/\u0000-\u001f\u007f{}]{1,64}$/.test(name) && name !== "." && name !== "..";
 
 function checkLeaf(path: string, spec: LeafSpec<never>, fault: Fault): void {
   if (typeof spec !== "object" || spec === null) return fault(path, "a file needs a doc and a handler");

@@ -1,5 +1,5 @@
 /** Fragments of all plugins -> one tree. Built aside; the caller swaps one reference when there are no faults. */
-import { checkNodes, defaultMode } from "./build.ts";
+import { checkNodes, defaultMode, illegal, isLegal } from "./build.ts";
 import type { BuiltDir, BuiltEach, BuiltFile, BuiltNode, Owner } from "./node.ts";
 import { type Base, depthOf, type Scope } from "./scope.ts";
 import type { DirMeta, Instances, LeafSpec, Node } from "./spec.ts";
@@ -31,12 +31,15 @@ export function merge(fragments: readonly Fragment[], user: string): Merged {
   const waiting: Fragment[] = [];
   const sorted = [...fragments].sort((a, b) => depthOf(a.scope) - depthOf(b.scope));
   for (const fragment of sorted) {
-    state.faults.push(...checkNodes(fragment.owner.name, fragment.scope.path, fragment.nodes));
+    const faults = checkNodes(fragment.owner.name, fragment.scope.path, fragment.nodes);
+    state.faults.push(...faults);
+    // What breaks rules can not be joined with anything.
+    if (faults.length > 0) continue;
     const dir = state.scopes.get(fragment.scope.path);
     if (dir) for (const node of fragment.nodes) add(dir, node, fragment, state);
     else waiting.push(fragment);
   }
-  state.conflicts.push(...idleWords(fragments, waiting, state.asked));
+  if (state.faults.length === 0) state.conflicts.push(...idleWords(fragments, waiting, state.asked));
   return { root, faults: [...new Set(state.faults)], conflicts: [...new Set(state.conflicts)], waiting };
 }
 
@@ -74,6 +77,10 @@ function add(dir: BuiltDir, node: Node<never>, from: Fragment, state: State): vo
     return;
   }
   const name = path.slice(path.lastIndexOf("/") + 1);
+  if (!isLegal(name)) {
+    state.conflicts.push(`${from.owner.name}: rename of ${asked}: ${path} ${illegal}`);
+    return;
+  }
   const old = dir.children.get(name);
   const clash = (what: string) => state.conflicts.push(`${from.owner.name}: ${path} ${what} ${old?.owner.name}`);
   if (node.kind === "leaf") {
