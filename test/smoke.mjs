@@ -17,10 +17,14 @@ await run(() => {
     TMPDIR: dir,
     NAMESPACE: ns,
     OLLIE_BACKEND: "script",
+    // Of the caller only what npm has fetched before: the tarball is on trial here, not the network.
+    npm_config_cache: spawnSync("npm", ["config", "get", "cache"], { encoding: "utf8" }).stdout.trim(),
+    npm_config_prefer_offline: "true",
   };
   const sh = (command, cwd = work, input = "") => {
     note(command);
-    const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd, env, input, encoding: "utf8" });
+    const options = { cwd, env, input, encoding: "utf8", timeout: 300_000 };
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", command], options);
     if (status !== 0) throw new Failure(`${command}: exit status ${status}\n${stdout}${stderr}`);
     return stdout;
   };
@@ -33,7 +37,7 @@ await run(() => {
       sh(`ollie-9p rdwr session/new`, work, `name=smoke\ncwd=${work}\n`);
       const agent = `session/smoke/agent/${sh("ollie-9p read session/idx").split("\t")[5]}`;
       sh(`ollie-9p write ${agent}/prompt`, work, "run: echo smoke $((6 * 7))");
-      sh(`printf thinking | ollie-9p rdwr ${agent}/statewait`);
+      sh(`ollie-9p wait ${agent}`);
       const log = sh(`ollie-9p read ${agent}/log`);
       if (!/^smoke 42$/m.test(log)) throw new Failure(`the tool's output is not in the log:\n${log}`);
     } finally {

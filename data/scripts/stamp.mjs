@@ -3,15 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const sources = [
-  "core",
-  "plugins",
-  "test/kit",
-  "data/scripts",
-  "ollie.config.ts",
-  "package.json",
-  "package-lock.json",
-];
+const sources = ["core", "plugins", "test/kit", "data/scripts", "ollie.config.ts", "package.json", "package-lock.json"];
 
 export function stale(root) {
   try {
