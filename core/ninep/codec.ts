@@ -8,7 +8,7 @@ export { statSize } from "./wire.ts";
 
 /**
  * The message in `buf` from `start` to `end`, which holds one whole message with its leading size. `data` of a Twrite or
- * Rread is a view into `buf`. Throws ProtocolError and nothing else; its tag is set when the message was long enough.
+ * Rread is a view into `buf`. An offset over 2^53 is rounded: it is past the end of everything. Throws ProtocolError and nothing else; its tag is set when the message was long enough.
  */
 export function decode(buf: Buffer, start: number, end: number): Msg {
   readFrom(buf, start, end);
@@ -55,11 +55,11 @@ function body(type: number, tag: number): Msg {
     case 115:
       return { type: "Rcreate", tag, qid: getQid(), iounit: get32() };
     case 116:
-      return { type: "Tread", tag, fid: get32(), offset: getOffset(), count: get32() };
+      return { type: "Tread", tag, fid: get32(), offset: get64(), count: get32() };
     case 117:
       return { type: "Rread", tag, data: getData() };
     case 118:
-      return { type: "Twrite", tag, fid: get32(), offset: getOffset(), data: getData() };
+      return { type: "Twrite", tag, fid: get32(), offset: get64(), data: getData() };
     case 119:
       return { type: "Rwrite", tag, count: get32() };
     case 120:
@@ -81,12 +81,6 @@ function body(type: number, tag: number): Msg {
     default:
       throw bad(`message type ${type} is unknown`);
   }
-}
-
-function getOffset(): number {
-  const offset = get64();
-  if (offset > Number.MAX_SAFE_INTEGER) throw bad("offset is over 2^53 - 1");
-  return offset;
 }
 
 function getNames(): string[] {

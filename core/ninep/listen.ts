@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { OllieError } from "../errors.ts";
 import type { ListenAt, Listening } from "../plugin.ts";
 import { parseAddr } from "./addr.ts";
-import { limits } from "./limits.ts";
+import { encode, NOTAG } from "./codec.ts";
+import { limits, overLimit } from "./limits.ts";
 
 const refuse = (text: string) => new OllieError("E_LISTEN", text);
 
@@ -15,8 +16,8 @@ export async function listenAt(
   onConnection: (socket: Socket) => void,
 ): Promise<Listening> {
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    if (sockets.size >= limits.connections) return socket.destroy();
+  const server = createServer({ noDelay: true }, (socket) => {
+    if (sockets.size >= limits.connections) return turnAway(socket);
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     onConnection(socket);
@@ -32,6 +33,14 @@ export async function listenAt(
       if ("unix" in at && inoOf(at.unix) === inode) rmSync(at.unix, { force: true });
     },
   };
+}
+
+/** Answers the Tversion that comes first with the limit, so that the client can say why. */
+function turnAway(socket: Socket): void {
+  const ename = overLimit("connections").message;
+  socket.on("error", () => {});
+  socket.once("data", () => socket.end(encode({ type: "Rerror", tag: NOTAG, ename }), () => socket.destroy()));
+  socket.setTimeout(1000, () => socket.destroy());
 }
 
 async function listenUnix(server: Server, path: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** What each message that names a fid does: walk(5), open(5), read(5), clunk(5), remove(5), stat(5). */
 import { NineError, Rerror } from "../errors.ts";
-import type { Tree, Vnode } from "../tree/index.ts";
+import type { Tree, Vnode, WriteAnswer } from "../tree/index.ts";
 import { type MsgOf, NOFID, OEXEC, ORCLOSE, OREAD, OTRUNC, OWRITE, type Rmsg, sizeOf, type Tmsg } from "./codec.ts";
 import { directoryRead, type Fid, isOpen, newFid, qidOf, statOf } from "./fid.ts";
 import { limits, overLimit } from "./limits.ts";
@@ -128,13 +128,14 @@ function read(s: Session, msg: MsgOf<"Tread">, fid: Fid, request: Request): void
 
 function write(s: Session, msg: MsgOf<"Twrite">, fid: Fid, request: Request): void {
   if (!fid.file) throw new NineError(Rerror.badUse);
-  fid.file.write(msg.data, {
+  const answer: WriteAnswer = {
     get abort() {
       return abortOf(request);
     },
     ok: (count) => s.reply(request, { type: "Rwrite", tag: request.tag, count }),
     fail: (error) => s.fail(request, error),
-  });
+  };
+  fid.file.write(msg.data, answer, msg.offset);
   wait(fid, request);
 }
 

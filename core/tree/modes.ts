@@ -14,7 +14,8 @@ import { closeWriter, messageWriter } from "./writers.ts";
 export interface OpenFile {
   readonly node: Vnode;
   read(offset: number, count: number, answer: ReadAnswer): void;
-  write(data: Uint8Array, answer: WriteAnswer): void;
+  /** `offset`: where the client says that the bytes go. Files made of handlers do not ask; other trees may. */
+  write(data: Uint8Array, answer: WriteAnswer, offset?: number): void;
   /** Frees everything; `commit` false drops uncommitted bytes. */
   close(commit: boolean, answer: Answer<void>): void;
   length(): number | undefined;

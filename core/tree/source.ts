@@ -150,16 +150,22 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
   const limit = options.limit ?? 1 << 20;
   interface Reader {
     queue: Text[];
+    /** What was taken of the queue. */
+    head: number;
     bytes: number;
     ended: boolean;
     wakes: Waiters;
   }
   const readers = new Set<Reader>();
+  const empty = (reader: Reader, queue: Text[]) => {
+    reader.queue = queue;
+    reader.head = 0;
+  };
   const put = (reader: Reader, item: Text) => {
     reader.queue.push(item);
     reader.bytes += item.length;
     if (reader.bytes > limit) {
-      reader.queue = options.lost === undefined ? [] : [options.lost];
+      empty(reader, options.lost === undefined ? [] : [options.lost]);
       reader.bytes = options.lost?.length ?? 0;
       reader.ended = options.lost === undefined;
     }
@@ -177,18 +183,21 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
       readers.clear();
     },
     subscribe() {
-      const reader: Reader = { queue: [], bytes: 0, ended: false, wakes: waiters() };
+      const reader: Reader = { queue: [], head: 0, bytes: 0, ended: false, wakes: waiters() };
       readers.add(reader);
       const take = (): Text | undefined | null => {
-        const item = reader.queue.shift();
+        const item = reader.queue[reader.head];
         if (item === undefined) return reader.ended ? null : undefined;
+        reader.head++;
         reader.bytes -= item.length;
+        // Taken one by one from the front, a long array would be moved as often.
+        if (reader.head === reader.queue.length) empty(reader, []);
         return item;
       };
       const close = () => {
         readers.delete(reader);
         reader.ended = true;
-        reader.queue = [];
+        empty(reader, []);
         reader.wakes.wakeAll();
       };
       const from = source({ take, wait: reader.wakes.add, close });

@@ -3,5 +3,5 @@ export type { TestKernel, TestOptions } from "./kernel.ts";
 export { testKernel } from "./kernel.ts";
 export type { FakeTool } from "./tools.ts";
 export { fakeTools } from "./tools.ts";
-export type { Actions } from "./transcript.ts";
+export type { Actions, TranscriptOptions } from "./transcript.ts";
 export { runTranscript } from "./transcript.ts";

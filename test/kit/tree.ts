@@ -1,5 +1,5 @@
 /** A tree that exercises what ollie's own files do not have: bytes at offsets, slow handlers, every kind of file. */
-import { bus, definePlugin, dir, each, leaf, NineError, Root, waiters } from "#core";
+import { bus, definePlugin, dir, each, leaf, NineError, type Principal, Root, waiters } from "#core";
 
 export interface Box {
   readonly id: string;
@@ -14,8 +14,9 @@ export interface Strings {
   publish(text: string): void;
   /** Sets what `now` holds and wakes `next`. */
   set(text: string): void;
-  /** Lets one waiting `slow` read or write go on. */
+  /** Lets the one that waits longest go on: a read or write of `slow`, a rename to `slow…`, an attach of `waits`. */
   release(): void;
+  readonly held: (() => void)[];
   /** Writes that `slow` has finished, in order. */
   readonly slow: string[];
   readonly boxes: Map<string, Box>;
@@ -34,6 +35,7 @@ export function testTree(): { strings: Strings; plugin: ReturnType<ReturnType<ty
       changed.wakeAll();
     },
     release: () => held.shift()?.(),
+    held,
     slow: [],
     boxes: new Map([["one", { id: "1", name: "one", text: "" }]]),
     aborted: [],
@@ -62,6 +64,16 @@ export function testTree(): { strings: Strings; plugin: ReturnType<ReturnType<ty
   };
 }
 
+/** Who attaches by which uname: `glenda` is the user, `waits` is asked for until `release`, `nobody` is refused, others are agents. */
+export function judge(strings: Strings) {
+  return ({ uname }: { uname: string }): Principal | string | Promise<Principal | string> => {
+    if (uname === "nobody") return "attach: nobody is not known here";
+    const who: Principal = { name: uname, groups: [uname], kind: uname === "glenda" ? "user" : "agent" };
+    if (uname !== "waits") return who;
+    return new Promise((admit) => strings.held.push(() => admit({ ...who, name: "glenda", kind: "user" })));
+  };
+}
+
 type Subscribe = () => ReturnType<ReturnType<typeof bus>["subscribe"]>;
 
 const make = (
@@ -77,6 +89,8 @@ const make = (
     provides: [PerBox],
     setup({ mount, end }) {
       let committed = "";
+      let count = 0;
+      const text = (name: string) => ({ doc: name, read: () => `${name}\n` });
       mount(
         Root,
         leaf("hello", { doc: "static", read: () => "hello, world\n", size: () => 13 }),
@@ -104,7 +118,12 @@ const make = (
         }),
         leaf("ctl", {
           doc: "echoes",
-          rdwr: (_c, body) => (body ? `did ${Buffer.from(body).toString("utf8")}` : "usage: a word\n"),
+          rdwr: (_c, body) => {
+            if (!body) return "usage: a word\n";
+            const word = Buffer.from(body).toString("utf8");
+            // Does not ask for its signal, so a flush can not stop it.
+            return word === "wait" ? new Promise((go) => strings.held.push(() => go("did wait"))) : `did ${word}`;
+          },
         }),
         leaf("ask", {
           doc: "answers a body",
@@ -125,6 +144,18 @@ const make = (
           },
         }),
         leaf("secret", { doc: "nobody's", mode: 0o600, read: () => "secret\n", write: () => {} }),
+        leaf("forbidden", { doc: "for users", read: () => "", deny: () => "forbidden: only the user reads it" }),
+        leaf("count", { doc: "another text each time", read: () => `${++count}\n` }),
+        leaf("moves", { doc: "tells its version", read: () => now(), vers: () => now().length }),
+        leaf("long", { doc: "100,000 bytes", read: () => "0123456789".repeat(10_000), size: () => 100_000 }),
+        leaf("refused", {
+          doc: "a long refusal",
+          read: () => {
+            throw new NineError(`refused: ${"é".repeat(40_000)}`);
+          },
+        }),
+        dir("locked", { mode: 0o700, doc: "the owner's" }, leaf("inside", { doc: "in it", read: () => "in\n" })),
+        dir("many", { doc: "three files" }, ...["first", "second", "third"].map((name) => leaf(name, text(name)))),
         dir(
           "box",
           { doc: "boxes" },
@@ -134,7 +165,8 @@ const make = (
               list: () => strings.boxes.values(),
               get: (_c, name) => strings.boxes.get(name) ?? [...strings.boxes.values()].find((box) => box.id === name),
               name: (box) => box.name,
-              rename: (box, name) => {
+              rename: async (box, name) => {
+                if (name.startsWith("slow")) await hold(new AbortController().signal, "rename");
                 if (strings.boxes.has(name)) throw new NineError("file already exists");
                 strings.boxes.delete(box.name);
                 box.name = name;

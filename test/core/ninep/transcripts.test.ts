@@ -1,32 +1,60 @@
-/** Each file of test/transcripts is a conversation with the test tree, over an in-memory connection. */
+/** Each file of test/transcripts is a conversation over in-memory connections: with the test tree, ram-… with files of bytes. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { duplexPair } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { createKernel } from "#core";
+import { createKernel, type ListenOptions } from "#core";
+import { serve } from "../../../core/ninep/server.ts";
+import { ramTree } from "../../kit/ram.ts";
 import { runTranscript } from "../../kit/transcript.ts";
-import { testTree } from "../../kit/tree.ts";
+import { judge, testTree } from "../../kit/tree.ts";
 
 const folder = join(import.meta.dirname, "../../transcripts");
 const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
+const textOf = (name: string) => readFileSync(join(folder, name), "utf8");
+
+/** Connections to whatever `accept` is given the other ends of. */
+const dialer = (accept: (duplex: Duplex) => void) => () => {
+  const [client, server] = duplexPair();
+  accept(server);
+  return client;
+};
 
 describe("transcripts", () => {
-  test("there are some", () => expect(files.length).toBeGreaterThan(0));
-  test.each(files)("%s", async (name) => {
+  test("there are some of each kind", () => {
+    expect(files.filter((name) => name.startsWith("ram-")).length).toBeGreaterThan(0);
+    expect(files.filter((name) => !name.startsWith("ram-")).length).toBeGreaterThan(0);
+  });
+
+  test.each(files.filter((name) => !name.startsWith("ram-")))("%s", async (name) => {
     const { strings, plugin } = testTree();
     await using kernel = createKernel({ plugins: [plugin], user: "glenda" });
     await kernel.start();
-    const [client, server] = duplexPair();
-    kernel.serve(server);
-    const said: string[] = [];
-    await runTranscript(readFileSync(join(folder, name), "utf8"), client, {
-      publish: (text = "") => strings.publish(text),
-      set: (text = "") => strings.set(text),
-      release: () => strings.release(),
-      slow: (...words) => expect(strings.slow).toEqual(words),
-      aborted: (...words) => expect(strings.aborted.map((one) => one.replaceAll(" ", "-"))).toEqual(words),
-      say: (text = "") => void said.push(text),
-    });
-    client.destroy();
+    const how = { judge: judge(strings) } as ListenOptions;
+    await runTranscript(
+      textOf(name),
+      dialer((server) => kernel.serve(server, how)),
+      {
+        actions: {
+          publish: (text = "") => strings.publish(text),
+          set: (text = "") => strings.set(text),
+          release: () => strings.release(),
+          slow: (...words) => expect(strings.slow).toEqual(words),
+          aborted: (...words) => expect(strings.aborted.map((one) => one.replaceAll(" ", "-"))).toEqual(words),
+        },
+      },
+    );
+  });
+
+  test.each(files.filter((name) => name.startsWith("ram-")))("%s", async (name) => {
+    const tree = ramTree({ a: "0123456789", b: "" });
+    const glenda = { name: "glenda", groups: [], kind: "user" } as const;
+    const errors: string[] = [];
+    const options = { tree: () => tree, attach: () => glenda, onError: (text: string) => void errors.push(text) };
+    await runTranscript(
+      textOf(name),
+      dialer((server) => void serve(server, options)),
+    );
+    expect(errors).toEqual([]);
   });
 });
