@@ -157,7 +157,7 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
     wakes: Waiters;
   }
   const readers = new Set<Reader>();
-  const empty = (reader: Reader, queue: Text[]) => {
+  const fill = (reader: Reader, queue: Text[]) => {
     reader.queue = queue;
     reader.head = 0;
   };
@@ -165,7 +165,7 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
     reader.queue.push(item);
     reader.bytes += item.length;
     if (reader.bytes > limit) {
-      empty(reader, options.lost === undefined ? [] : [options.lost]);
+      fill(reader, options.lost === undefined ? [] : [options.lost]);
       reader.bytes = options.lost?.length ?? 0;
       reader.ended = options.lost === undefined;
     }
@@ -191,13 +191,13 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
         reader.head++;
         reader.bytes -= item.length;
         // Taken one by one from the front, a long array would be moved as often.
-        if (reader.head === reader.queue.length) empty(reader, []);
+        if (reader.head * 2 >= reader.queue.length) fill(reader, reader.queue.slice(reader.head));
         return item;
       };
       const close = () => {
         readers.delete(reader);
         reader.ended = true;
-        empty(reader, []);
+        fill(reader, []);
         reader.wakes.wakeAll();
       };
       const from = source({ take, wait: reader.wakes.add, close });
