@@ -2,6 +2,8 @@
 import { defineConfig } from "ollie";
 import agent from "ollie/plugins/agent";
 import agentConfig from "ollie/plugins/agent-config";
+import backendGemini from "ollie/plugins/backend-gemini";
+import backendOllama from "ollie/plugins/backend-ollama";
 import backendOpenai from "ollie/plugins/backend-openai";
 import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
@@ -25,6 +27,8 @@ export default defineConfig({
     backends(),
     backendScript(),
     backendOpenai(),
+    backendGemini(),
+    backendOllama(),
     tools(),
     scheduler(),
     toolsrv(),

@@ -3,6 +3,7 @@ import { token } from "#core";
 
 export { type CatalogRow, catalogCache, fetchCatalog } from "./catalog.ts";
 export { BackendError, type BackendErrorKind } from "./error.ts";
+export { type Exchange, exchange, exchangeJson } from "./exchange.ts";
 export { type Failures, failures } from "./failures.ts";
 export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "./http.ts";
 export { legalHistory, type Rules } from "./legal.ts";
