@@ -26,12 +26,12 @@ interface Fence {
   output: string | undefined;
 }
 
-const pages = [
-  "README.md",
-  ...(existsSync(join(root, "docs")) ? readdirSync(join(root, "docs")) : []).map((name) => `docs/${name}`),
-]
-  .filter((page) => page.endsWith(".md"))
-  .map((page) => ({ page, fences: fencesOf(readFileSync(join(root, page), "utf8")) }))
+const docs = readdirSync(join(root, "docs"))
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => `docs/${name}`);
+
+const pages = ["README.md", ...docs]
+  .map((page) => ({ page, fences: fencesOf(text(page)) }))
   .filter(({ fences }) => fences.length > 0);
 
 beforeAll(() => {
@@ -43,6 +43,13 @@ beforeAll(() => {
 
 it("the README is among the pages that are run", () => {
   expect(pages.map(({ page }) => page)).toContain("README.md");
+});
+
+it("links lead somewhere", () => {
+  const files = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...docs];
+  const links = files.flatMap((file) => linksOf(file).map((to) => ({ file, to })));
+  expect(links.length).toBeGreaterThan(5);
+  expect(links.filter(({ file, to }) => !existsSync(join(root, dirname(file), to)))).toEqual([]);
 });
 
 describe.each(pages)("$page", ({ fences }) => {
@@ -84,6 +91,16 @@ describe.each(pages)("$page", ({ fences }) => {
     return spawnSync("sh", ["-c", script], { cwd: join(dir, "work"), env, encoding: "utf8", timeout: 50_000 });
   }
 });
+
+function text(page: string): string {
+  return readFileSync(join(root, page), "utf8");
+}
+
+/** Relative links, without their fragments. */
+function linksOf(page: string): string[] {
+  const found = [...text(page).matchAll(/\]\(([^)\s#]+)/g)].map((match) => match[1] ?? "");
+  return found.filter((to) => to !== "" && !/^[a-z]+:/.test(to));
+}
 
 function fencesOf(page: string): Fence[] {
   const fences: Fence[] = [];
