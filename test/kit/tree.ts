@@ -145,7 +145,7 @@ const make = (
         }),
         leaf("secret", { doc: "nobody's", mode: 0o600, read: () => "secret\n", write: () => {} }),
         leaf("forbidden", { doc: "for users", read: () => "", deny: () => "forbidden: only the user reads it" }),
-        leaf("count", { doc: "another text each time", read: () => `${++count}\n` }),
+        leaf("changes", { doc: "another text each time", read: () => `${++count}\n` }),
         leaf("moves", { doc: "tells its version", read: () => now(), vers: () => now().length }),
         leaf("long", { doc: "100,000 bytes", read: () => "0123456789".repeat(10_000), size: () => 100_000 }),
         leaf("refused", {
