@@ -1,6 +1,6 @@
 /** Our messages, tools and parameters as the body of /api/chat. */
 import type { ChatRequest, Message as WireMessage } from "ollama";
-import type { Message, Params, ToolSchema } from "#plugins/backends";
+import { legalHistory, type Message, type Params, type ToolSchema } from "#plugins/backends";
 import type { ModelFacts } from "./window.ts";
 
 export const provider = "ollama";
@@ -31,38 +31,31 @@ const toolOf = ({ name, description, parameters }: ToolSchema) => ({
   function: { name, description, parameters },
 });
 
-/**
- * Blank messages are left out. System messages at the start are one, since templates take one; a later one goes as the
- * user's.
- */
+/** System messages at the start are one, since templates take one; a later one goes as the user's. */
 export function messagesOf(messages: readonly Message[]): WireMessage[] {
   const start = messages.findIndex(({ role }) => role !== "system");
   const head = messages.slice(0, start < 0 ? undefined : start).filter(({ content }) => !blank(content));
-  const rest = (start < 0 ? [] : messages.slice(start)).flatMap(messageOf);
+  const rest = (start < 0 ? [] : legalHistory(messages.slice(start))).map(messageOf);
   return head.length > 0 ? [{ role: "system", content: head.map((m) => m.content).join("\n\n") }, ...rest] : rest;
 }
 
-function messageOf(message: Message): WireMessage[] {
-  if (message.role === "system" || message.role === "user")
-    return blank(message.content) ? [] : [{ role: "user", content: message.content }];
+function messageOf(message: Message): WireMessage {
+  if (message.role === "system" || message.role === "user") return { role: "user", content: message.content };
   if (message.role === "tool") {
-    const content = blank(message.content) ? "(no output)" : message.content;
-    const made = { role: "tool", content, tool_name: message.name, tool_call_id: message.toolCallId };
-    return [made];
+    const { content, name, toolCallId } = message;
+    return { role: "tool", content, tool_name: name, ...{ tool_call_id: toolCallId } };
   }
   const thinking = (message.reasoning ?? [])
     .filter((block) => block.provider === provider)
     .map((block) => block.text)
     .join("\n");
   const calls = (message.toolCalls ?? []).map(({ id, name, args }) => ({ id, function: { name, arguments: args } }));
-  if (blank(message.content) && calls.length === 0) return [];
-  const made = {
+  return {
     role: "assistant",
     content: blank(message.content) ? "" : message.content,
     ...(thinking === "" ? {} : { thinking }),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   };
-  return [made];
 }
 
 function optionsOf(params: Params, window: number): NonNullable<ChatRequest["options"]> {
