@@ -47,7 +47,7 @@ export function blame(
   const stack = error instanceof Error ? error.stack : undefined;
   let byStack: string | undefined;
   for (const file of stackFiles(stack)) {
-    byStack = folders.get(dirname(file));
+    byStack = folders.get(dirname(file)) || undefined;
     if (byStack) break;
   }
   if (byStack && running && byStack !== running) return { unsure: [byStack, running] };

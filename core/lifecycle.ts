@@ -72,6 +72,9 @@ export async function setUp(row: Row, config: unknown, host: Host): Promise<void
       timer = setTimeout(() => reject(new OllieError("E_START", text)), host.setupLimit);
     });
     await Promise.race([run, late]);
+    for (const key of row.use.def.provides ?? [])
+      if (key.kind === "token" && host.services.provider(key) !== row.name)
+        throw new OllieError("E_USE", `${row.name}: its setup did not provide ${titleOf(key)}`);
     row.state = "running";
     row.error = undefined;
   } catch (error) {
@@ -163,12 +166,23 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
       if (!declared.includes(key)) throw misuse(`uses ${titleOf(key)} without declaring it in needs or wants`);
       return host.services.get(key);
     },
-    state: (scope, init, drop) => instanceState(scope, init, drop, undo, host),
+    state(scope, init, drop) {
+      live();
+      const dropped = (value: Parameters<NonNullable<typeof drop>>[0]) => {
+        try {
+          host.runAs(name, () => drop?.(value));
+        } catch (error) {
+          host.report(name, "state", error);
+        }
+      };
+      return instanceState(scope, init, dropped, undo, host);
+    },
     end(_scope, instance) {
       host.end(instance);
     },
     taken: (scope, of) => host.tree.taken(scope, of),
     every(ms, fn) {
+      live();
       const timer = setInterval(() => {
         try {
           host.runAs(name, fn);
@@ -182,6 +196,7 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
     async listen(at, options = {}) {
       live();
       const listening = await host.listen(at, options);
+      // Stopped meanwhile, it would never be closed: `undo` does so at once.
       undo(() => listening.close());
       return listening;
     },
@@ -192,7 +207,7 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
 function instanceState<C, P, V, T>(
   scope: Scope<C, P, V>,
   init: (instance: V) => T,
-  drop: ((value: T) => void) | undefined,
+  drop: (value: T) => void,
   undo: (fn: () => void) => void,
   host: Host,
 ): (c: Omit<C, keyof Base>) => T {
@@ -202,7 +217,7 @@ function instanceState<C, P, V, T>(
     const value = table.get(instance);
     if (value === undefined) return;
     table.delete(instance);
-    drop?.(value);
+    drop(value);
   };
   const off = host.onEnd(forget);
   undo(() => {

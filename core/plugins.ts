@@ -87,7 +87,7 @@ export function pluginSet(
   const missing = (row: Row): string | undefined => {
     for (const key of row.use.def.needs ?? []) {
       const from = rows.find((one) => one.use.def.provides?.includes(key));
-      if (from && from.state !== "running")
+      if (from && from !== row && from.state !== "running")
         return `${row.name}: needs ${titleOf(key)} of ${from.name}, which ${from.state === "failed" ? "failed" : `is ${from.state}`}`;
     }
     return undefined;
