@@ -1,5 +1,12 @@
 /** Our messages, tools and parameters as the body of generateContent. */
-import type { Message, Params, ReasoningBlock, ToolCall, ToolSchema } from "#plugins/backends";
+import {
+  legalHistory,
+  type Message,
+  type Params,
+  type ReasoningBlock,
+  type ToolCall,
+  type ToolSchema,
+} from "#plugins/backends";
 import { parametersOf } from "./schema.ts";
 import { type CallMarks, type Content, type Part, provider, type SignedText } from "./wire.ts";
 
@@ -19,7 +26,7 @@ export function bodyOf(
   const config = configOf(model, params);
   return {
     ...(head.length > 0 ? { systemInstruction: { parts: [{ text: head.map((m) => m.content).join("\n\n") }] } } : {}),
-    contents: contentsOf(start < 0 ? [] : messages.slice(start), model),
+    contents: contentsOf(start < 0 ? [] : legalHistory(messages.slice(start)), model),
     ...(tools.length > 0 ? { tools: [{ functionDeclarations: tools.map(declarationOf) }] } : {}),
     ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),
   };
@@ -30,13 +37,12 @@ function declarationOf({ name, description, parameters: schema }: ToolSchema): R
   return { name, description, ...(parameters ? { parameters } : {}) };
 }
 
-/** Roles alternate: what follows on the same side is joined. Blank messages are left out. */
+/** Roles alternate: what follows on the same side is joined. */
 export function contentsOf(messages: readonly Message[], model: string): Content[] {
   const contents: Content[] = [];
   const calls = new Map<string, ToolCall>();
   for (const message of messages) {
     const { role, parts } = contentOf(message, calls, model);
-    if (parts.length === 0) continue;
     const last = contents.at(-1);
     if (last?.role === role) last.parts.push(...parts);
     else contents.push({ role, parts });
@@ -53,16 +59,12 @@ function contentOf(message: Message, calls: Map<string, ToolCall>, model: string
     ];
     return { role: "model", parts };
   }
-  if (message.role !== "tool")
-    return { role: "user", parts: blank(message.content) ? [] : [{ text: message.content }] };
+  if (message.role !== "tool") return { role: "user", parts: [{ text: message.content }] };
   const call = calls.get(message.toolCallId);
   const id = call && marksOf(call)?.id;
-  const text = blank(message.content) ? "(no output)" : message.content;
-  const response = message.isError ? { error: text } : { output: text };
-  return {
-    role: "user",
-    parts: [{ functionResponse: { ...(id ? { id } : {}), name: call?.name ?? message.name, response } }],
-  };
+  const response = message.isError ? { error: message.content } : { output: message.content };
+  const name = call?.name ?? message.name;
+  return { role: "user", parts: [{ functionResponse: { ...(id ? { id } : {}), name, response } }] };
 }
 
 /** The text in the parts in which it came where they are signed: a signature holds for its part alone. */
