@@ -76,7 +76,7 @@ async function listenTcp(server: Server, tcp: { host?: string; port: number }): 
 function listening(server: Server, where: { path: string } | { host: string; port: number }): Promise<void> {
   return new Promise((ok, fail) => {
     server.once("error", (error) => fail(refuse(`can not listen: ${error.message}`)));
-    server.listen(where, ok);
+    server.listen({ ...where, backlog: limits.connections }, ok);
   });
 }
 
