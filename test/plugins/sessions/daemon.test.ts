@@ -1,0 +1,304 @@
+/** Persistence against the built daemon: kills, full disks, many and large files. */
+import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import type { Client } from "#core/client";
+import { call, type OpenAIFake, openaiFake, text } from "../../fakes/openai.ts";
+import { type Daemon, daemon, leftovers, look, type Place, place } from "../../soak/daemon.ts";
+
+beforeAll(() => {
+  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
+  expect(status).toBe(0);
+}, 60_000);
+
+async function model(): Promise<OpenAIFake> {
+  const fake = await openaiFake();
+  onTestFinished(() => fake.close());
+  return fake;
+}
+
+/** A home that is removed, and whose processes have to be gone by then. */
+function home(env: Record<string, string>): Place {
+  const at = place(env);
+  onTestFinished(async () => {
+    const left = await leftovers(at);
+    for (const pid of left) process.kill(pid, "SIGKILL");
+    at.remove();
+    expect(left).toEqual([]);
+  });
+  return at;
+}
+
+async function start(at: Place, args?: string[]): Promise<Daemon> {
+  const running = await daemon(at, args);
+  onTestFinished(() => running.kill());
+  return running;
+}
+
+const A = "session/s1/agent/a1";
+
+async function until(probe: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 1500; i++) {
+    if (await probe()) return;
+    await sleep(10);
+  }
+  throw new Error(`waited in vain for ${probe}`);
+}
+
+const read = async (client: Client, path: string): Promise<string> => (await client.read(path)).toString();
+const idle = (client: Client, agent = A) => until(async () => (await read(client, `${agent}/state`)) === "idle\n");
+
+async function makeAgent(client: Client, cwd: string): Promise<void> {
+  await client.rdwr("session/new", `name=s1\ncwd=${cwd}`);
+  await client.wstat(`session/s1/agent/${(await read(client, "session/idx")).split("\t")[5]}`, { name: "a1" });
+}
+
+/** A saved session of about `bytes` bytes with one agent called a1. */
+function savedSession(dir: string, name: string, bytes: number, cwd: string): void {
+  const [id, agent] = [randomUUID(), randomUUID()];
+  const messages: unknown[] = [];
+  for (let size = 0, n = 0; size < bytes; n++, size += 4_200) {
+    const args = { command: `echo ${n}` };
+    messages.push(
+      { role: "user", content: `question ${n} ${"x".repeat(1_900)}` },
+      { role: "assistant", content: "", tool_calls: [{ id: `c${n}`, name: "shell", arguments: args }] },
+      { role: "tool", content: `${n}\n${"y".repeat(2_000)}`, tool_call_id: `c${n}`, name: "shell" },
+      { role: "assistant", content: `answer ${n}` },
+    );
+  }
+  const row = { state: "idle", cwd, backend: "openai", model: "fake-1", name: "a1", id: agent };
+  const session = { id, name, created: 1, env: {} };
+  const head = JSON.stringify({ version: 1, seq: 0, session, rows: [row] });
+  const rest = { id: agent, name: "a1", agent: "default", backend: "openai", model: "fake-1", cwd, messages };
+  writeFileSync(join(dir, `${id}.json`), `${head.slice(0, -1)},\n"agents":${JSON.stringify([rest])}\n}\n`);
+}
+
+test("H-034: a session file that was cut short by hand is listed as damaged and kept; the others work", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  mkdirSync(at.sessions, { recursive: true });
+  savedSession(at.sessions, "s1", 10_000, at.work);
+  savedSession(at.sessions, "s2", 10_000, at.work);
+  const [bad] = readdirSync(at.sessions).filter((file) =>
+    readFileSync(join(at.sessions, file), "utf8").includes('"s2"'),
+  );
+  truncateSync(join(at.sessions, bad as string), 5_000);
+  const { client } = await start(at);
+  expect(await read(client, "session/idx")).toMatch(/^s1\tidle\t.*\ns2\tdamaged\t/);
+  fake.reply(text("well"));
+  await client.write(`${A}/prompt`, "go on");
+  await idle(client);
+  expect(await read(client, `${A}/log`)).toContain("\nwell\n");
+  expect(readdirSync(at.sessions).filter((file) => file.startsWith(`${bad}.damaged-`))).toHaveLength(1);
+});
+
+/** A small file system of its own; undefined where this user may not mount one. */
+function smallDisk(dir: string): boolean {
+  mkdirSync(dir, { recursive: true });
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", dir]).status !== 0) return false;
+  onTestFinished(() => void spawnSync("umount", ["-l", dir]));
+  return true;
+}
+
+test("H-035: on a full disk a turn goes on in memory, an event names the disk, and the next save has it all", async ({
+  skip,
+}) => {
+  const fake = await model();
+  const at = home(fake.env);
+  if (!smallDisk(at.sessions)) return skip("no right to mount a tmpfs: the full disk is not tested");
+  const first = await start(at);
+  await makeAgent(first.client, at.work);
+  fake.reply(text("one"));
+  await first.client.write(`${A}/prompt`, "first");
+  await idle(first.client);
+  const [file = ""] = readdirSync(at.sessions).filter((name) => name.endsWith(".json"));
+  const before = readFileSync(join(at.sessions, file), "utf8");
+  const events = await first.client.open("eventwait");
+  const told = (async () => {
+    for (;;) {
+      const lines = (await events.read(undefined, 0)).toString();
+      if (lines.includes("no space left")) return lines;
+    }
+  })();
+  const fill = join(at.sessions, "fill");
+  spawnSync("dd", ["if=/dev/zero", `of=${fill}`, "bs=4096"]);
+
+  fake.reply(call("shell", { command: "echo $((6 * 7))" }));
+  fake.reply(text("it is 42"));
+  await first.client.write(`${A}/prompt`, "second");
+  await idle(first.client);
+  expect(await read(first.client, `${A}/context`)).toContain("it is 42");
+  expect(await told).toMatch(new RegExp(`^E session/s1 .*no space left on ${at.sessions}$`, "m"));
+  expect(readFileSync(join(at.sessions, file), "utf8")).toBe(before);
+  expect(readdirSync(at.sessions).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+
+  rmSync(fill);
+  fake.reply(text("three"));
+  await first.client.write(`${A}/prompt`, "third");
+  await idle(first.client);
+  await first.kill();
+  const second = await start(at);
+  const context = await read(second.client, `${A}/context`);
+  for (const part of ["first", "one", "second", "42\\n", "it is 42", "third", "three"]) expect(context).toContain(part);
+  expect(fake.complaints).toEqual([]);
+});
+
+test("H-036: a second daemon on the same sessions refuses to start and names the first; kill -9 frees them", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const first = await start(at);
+  await makeAgent(first.client, at.work);
+  const elsewhere = ["--listen", `unix!${join(at.dir, "other")}`];
+  await expect(daemon(at, elsewhere)).rejects.toThrow(`sessions is in use by process ${first.pid}`);
+  expect(await read(first.client, "session/idx")).toContain("s1\tidle\t");
+  await first.kill();
+  const second = await start(at);
+  expect(await read(second.client, "session/idx")).toContain("s1\tidle\t");
+});
+
+test("H-037: a resumed session works in its own directory, with all its settings", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const first = await start(at);
+  await makeAgent(first.client, at.work);
+  await first.client.rdwr(`${A}/ctl`, "model fake-2\ntool_unload file_write");
+  await first.client.write(`${A}/plan`, "- [ ] step\n");
+  await first.client.write(`${A}/cfg`, "temperature=0.5\n");
+  await first.client.write("session/s1/env", "COLOUR=red\n");
+  fake.reply(text("hello"));
+  await first.client.write(`${A}/prompt`, "hi");
+  await idle(first.client);
+  const files = ["cfg", "tools", "plan", "stats", "log", "context", "systemprompt", "prompt"];
+  const all = async (client: Client) => Promise.all(files.map((file) => read(client, `${A}/${file}`)));
+  const before = await all(first.client);
+  const idx = await read(first.client, "session/idx");
+  expect((await first.term()).code).toBe(0);
+
+  const second = await start(at);
+  expect(await read(second.client, "session/idx")).toBe(idx);
+  expect(await all(second.client)).toEqual(before);
+  fake.reply(call("shell", { command: "pwd; echo $COLOUR" }));
+  fake.reply(text("there"));
+  await second.client.write(`${A}/prompt`, "where");
+  await idle(second.client);
+  const { body } = fake.requests.at(-1) ?? {};
+  expect(body.messages.at(-1).content).toMatch(new RegExp(`^${at.work}\nred\n`));
+  expect(body).toMatchObject({ model: "fake-2", temperature: 0.5 });
+});
+
+test("H-038: where the saved directory is gone calls say so, and work again after cwd", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const gone = join(at.dir, "p1");
+  mkdirSync(gone);
+  const first = await start(at);
+  await makeAgent(first.client, gone);
+  fake.reply(text("hello"));
+  await first.client.write(`${A}/prompt`, "hi");
+  await idle(first.client);
+  await first.term();
+  rmSync(gone, { recursive: true });
+
+  const { client } = await start(at);
+  expect(await read(client, `${A}/log`)).toContain("\nhello\n");
+  const pwd = async () => {
+    fake.reply(call("shell", { command: "pwd" }));
+    fake.reply(text("done"));
+    await client.write(`${A}/prompt`, "where");
+    await idle(client);
+    return fake.requests.at(-1)?.body.messages.at(-1).content;
+  };
+  const failed = await pwd();
+  expect(failed).toContain(gone);
+  expect(failed).not.toContain("ENOENT");
+  await client.rdwr(`${A}/ctl`, `cwd ${at.work}`);
+  expect((await pwd()).split("\n")[0]).toBe(at.work);
+});
+
+test("H-040: an older or foreign file neither stops the daemon nor is lost", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const first = await start(at);
+  await makeAgent(first.client, at.work);
+  fake.reply(text("hello"));
+  await first.client.write(`${A}/prompt`, "hi");
+  await idle(first.client);
+  await first.term();
+  const [file = ""] = readdirSync(at.sessions).filter((name) => name.endsWith(".json"));
+  const saved = JSON.parse(readFileSync(join(at.sessions, file), "utf8"));
+  const [agent] = saved.agents;
+  for (const key of ["usage", "plan", "name"]) delete agent[key];
+  Object.assign(saved, { later: 1, agents: [{ ...agent, more: { than: "us" } }] });
+  writeFileSync(join(at.sessions, file), JSON.stringify(saved));
+  writeFileSync(join(at.sessions, "notes.json"), "[1, 2]");
+  writeFileSync(join(at.sessions, "empty.json"), "");
+
+  const second = await start(at);
+  const name = agent.id.slice(0, 8);
+  fake.reply(text("again"));
+  await second.client.write(`session/s1/agent/${name}/prompt`, "once more");
+  await idle(second.client, `session/s1/agent/${name}`);
+  for (const other of ["notes.json", "empty.json"]) expect(second.said()).toContain(`file ${other} is passed over`);
+  await second.term();
+  const kept = JSON.parse(readFileSync(join(at.sessions, file), "utf8"));
+  expect(kept).toMatchObject({ version: 1, later: 1, agents: [{ name, more: { than: "us" } }] });
+  expect(readdirSync(at.sessions)).toEqual(expect.arrayContaining(["notes.json", "empty.json"]));
+});
+
+test("H-039: 200 sessions of 2 MB and one of 100 MB are listed at once, in little memory; the big one opens", {
+  timeout: 60_000,
+}, async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  mkdirSync(at.sessions, { recursive: true });
+  for (let n = 0; n < 200; n++) savedSession(at.sessions, `s${n}`, 2_000_000, at.work);
+  savedSession(at.sessions, "big", 100_000_000, at.work);
+
+  const { client, pid } = await start(at);
+  expect(await client.ls("session")).toHaveLength(203);
+  const idx = await read(client, "session/idx");
+  expect(idx.split("\n")).toHaveLength(202);
+  expect(idx).toMatch(/^big\tidle\t\S+\topenai\tfake-1\ta1\t/);
+  expect(look(pid).rss).toBeLessThan(300);
+
+  const messages = async (name: string) =>
+    Number(/^messages=(.*)$/m.exec(await read(client, `session/${name}/agent/a1/stats`))?.[1]);
+  expect(await messages("big")).toBeGreaterThan(90_000);
+  expect(await messages("s7")).toBeGreaterThan(1_800);
+});
+
+test("SIGTERM with 200 sessions in use and turns under way ends within 5 s, with everything saved", {
+  timeout: 60_000,
+}, async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  mkdirSync(at.sessions, { recursive: true });
+  for (let n = 0; n < 200; n++) savedSession(at.sessions, `s${n}`, 200_000, at.work);
+  const { client, term } = await start(at);
+  fake.always(({ body }) => [call("shell", { command: `echo for ${body.messages.at(-1).content}; sleep 60` })]);
+  for (let n = 0; n < 200; n++) await client.write(`session/s${n}/agent/a1/plan`, `- [ ] plan ${n}\n`);
+  for (let n = 0; n < 4; n++) await client.write(`session/s${n}/agent/a1/prompt`, `prompt ${n}`);
+  for (let n = 0; n < 4; n++)
+    await until(async () => (await read(client, `session/s${n}/agent/a1/state`)).startsWith("calling"));
+  const { code, ms } = await term();
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(5_000);
+  expect(await leftovers(at)).toEqual([]);
+
+  const again = await start(at);
+  for (const n of [0, 1, 2, 3, 99, 199])
+    expect(await read(again.client, `session/s${n}/agent/a1/plan`)).toBe(`- [ ] plan ${n}\n`);
+  fake.always(() => [text("legal")]);
+  for (let n = 0; n < 4; n++) {
+    const agent = `session/s${n}/agent/a1`;
+    const context = await read(again.client, `${agent}/context`);
+    expect(context).toContain(`"prompt ${n}"`);
+    expect(context).toMatch(/interrupted/);
+    await again.client.write(`${agent}/prompt`, "go on");
+    await idle(again.client, agent);
+  }
+  expect(fake.complaints).toEqual([]);
+});
