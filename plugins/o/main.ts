@@ -3,11 +3,12 @@ import { start } from "./start.ts";
 
 const [verb, ...rest] = process.argv.slice(2);
 
-// Whoever reads our output may go away first (`| head`): that is no failure of ours.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
-});
+// Who reads our output may go away (`| head`), and so may the terminal: what is left to do is done all the same.
+for (const stream of [process.stdin, process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+  });
+}
 
 try {
   if (verb !== "start") throw new Error(`o ${verb ?? ""}: no such verb (verbs: start)`);

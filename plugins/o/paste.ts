@@ -30,7 +30,8 @@ export function pasteInput(terminal: ReadStream, output: WriteStream): PasteInpu
     if (keys !== "") input.write(keys);
   };
   const over = (): void => void input.end();
-  terminal.on("data", feed).on("end", over);
+  // A question that was asked before has paused it.
+  terminal.on("data", feed).on("end", over).resume();
   output.write("\x1b[?2004h");
   return {
     input,

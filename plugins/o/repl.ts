@@ -26,6 +26,7 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
   let interrupted = Number.NEGATIVE_INFINITY;
 
   const write = (text: string): void => {
+    if (closed) return;
     if (prompted && terminal) {
       cursorTo(output, 0);
       clearLine(output, 0);
@@ -34,7 +35,7 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
     output.write(text);
   };
   const ask = (): void => {
-    if (running > 0) return;
+    if (closed || running > 0) return;
     prompted = true;
     lines.prompt(true);
   };
@@ -108,7 +109,7 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
   lines.on("SIGINT", interrupt);
   process.on("SIGINT", interrupt).on("SIGTERM", leave).on("SIGHUP", leave);
   void talk.ended.then((why) => {
-    if (!closed) tell(`\n${why}`);
+    tell(`\n${why}`);
     leave();
   });
 
@@ -116,7 +117,8 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
   await new Promise<void>((resolve) => lines.on("close", resolve));
   closed = true;
   paste?.close();
-  process.off("SIGINT", interrupt).off("SIGTERM", leave).off("SIGHUP", leave);
+  // The other two stay: a shell that goes away repeats its SIGHUP, which must not end what is still to be done.
+  process.off("SIGINT", interrupt);
   output.write("\n");
   if (running > 0) await talk.ctl("stop").catch(() => {});
   return talked;

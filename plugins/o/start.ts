@@ -76,7 +76,10 @@ async function mayRun(client: Client, place: Place, options: StartOptions, canAs
   if (!canAsk) throw new Error("nobody is here to ask whether tools may run without a sandbox: say --unsandboxed");
   const asked = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await asked.question("Go on? [y/N] ");
+    // Ctrl-C and Ctrl-D close it, and then the question is never answered.
+    const closed = new Promise<string>((resolve) => asked.once("close", () => resolve("")));
+    const answer = await Promise.race([asked.question("Go on? [y/N] "), closed]);
+    if (answer === "") process.stderr.write("\n");
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     asked.close();
