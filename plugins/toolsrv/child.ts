@@ -1,10 +1,11 @@
 /** One toolsrv process and the watchdog beside it. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
-import { cookieVariable, sweep } from "./sweep.ts";
+import { loadLibc } from "./libc.ts";
+import { reapOrphans } from "./reap.ts";
+import { cookieOf, cookieVariable, sweep } from "./sweep.ts";
 
 export interface Child {
   readonly client: Client;
@@ -40,9 +41,24 @@ for round in 1 2 3 4 5; do
 done
 `;
 
+/** Tool servers of this process that have not ended. */
+const alive = new Set<number>();
+
+let adopting: Promise<void> | undefined;
+
+/** Once in a process: what a killed tool server leaves comes here, so that it can be found. */
+function adoptOrphans(): Promise<void> {
+  adopting ??= loadLibc().then(({ libc }) => {
+    libc?.adoptOrphans();
+    if (libc) reapOrphans(libc);
+  });
+  return adopting;
+}
+
 /** Rejects with one sentence when it does not come up. */
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const cookie = randomUUID();
+  await adoptOrphans();
+  const cookie = cookieOf(process.pid);
   // What names the folder of sockets (DISPLAY among it) does not reach tools, the folder itself does.
   const env: Record<string, string> = { ...toolEnv(process.env), NAMESPACE: namespaceDir(process.env) };
   const child = spawn(process.execPath, [options.entry], {
@@ -51,6 +67,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     env: { ...env, OLLIE_TOOLS_PATH: options.toolDirs.join(":"), [cookieVariable]: cookie },
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
+  const { pid } = child;
+  if (pid !== undefined) alive.add(pid);
   const lastWords = keepLast(child);
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
@@ -58,7 +76,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   });
   const guard = startWatchdog(cookie, env);
   const gone = exited.then(async () => {
-    await sweep({ cookie });
+    if (pid !== undefined) alive.delete(pid);
+    await sweep({ cookie, adoptedBut: alive });
     guard.stdin?.end("done\n");
   });
   const connection = child.stdio[3] as Duplex;
@@ -71,7 +90,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       await gone;
       clearTimeout(late);
     };
-    return { client, pid: child.pid as number, gone, close };
+    return { client, pid: pid as number, gone, close };
   } catch (error) {
     child.kill("SIGKILL");
     connection.destroy();

@@ -1,19 +1,27 @@
 /** Finds and ends processes by ancestry and by the cookie in their environment. Linux: reads /proc. */
-import { readdirSync, readFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The variable that marks every process of a toolsrv: `{uuid}` for itself, `{uuid}.{n}.` for those of one call. */
+/** The variable that marks every process of a toolsrv: a cookie for itself, `{cookie}.{agent}.{n}.` for those of one call. */
 export const cookieVariable = "OLLIE_PROC";
+
+/** A new cookie; it says which daemon it belongs to: `{pid}-{start time}-{uuid}`. */
+export const cookieOf = (daemon: number): string => `${daemon}-${startTime(daemon) ?? 0}-${randomUUID()}`;
 
 export interface Whose {
   /** Descendants of this process; itself not. */
   root?: number;
   /** Processes whose OLLIE_PROC starts with this, and their descendants. */
   cookie?: string;
+  /** Children of this process that bear the mark of tools, and their descendants; but not these, nor what is below them. */
+  adoptedBut?: ReadonlySet<number>;
+  /** Processes as `identify` gave them, and their descendants. */
+  known?: ReadonlyMap<number, string>;
 }
 
 /** Pids, without this process itself and without zombies. */
-export function members({ root, cookie }: Whose): number[] {
+export function members({ root, cookie, adoptedBut, known }: Whose): number[] {
   const children = new Map<number, number[]>();
   const alive: number[] = [];
   for (const entry of readProc()) {
@@ -32,13 +40,16 @@ export function members({ root, cookie }: Whose): number[] {
         addBelow(child);
       }
   };
+  const add = (pid: number) => {
+    found.add(pid);
+    addBelow(pid);
+  };
   if (root !== undefined) addBelow(root);
+  for (const [pid, start] of known ?? []) if (startTime(pid) === start) add(pid);
+  if (adoptedBut)
+    for (const pid of children.get(process.pid) ?? []) if (!adoptedBut.has(pid) && isMarked(pid)) add(pid);
   if (cookie !== undefined)
-    for (const pid of alive)
-      if (pid !== process.pid && !found.has(pid) && carries(pid, cookie)) {
-        found.add(pid);
-        addBelow(pid);
-      }
+    for (const pid of alive) if (pid !== process.pid && !found.has(pid) && carries(pid, cookie)) add(pid);
   found.delete(process.pid);
   return [...found];
 }
@@ -62,6 +73,25 @@ export async function sweep(whose: Whose): Promise<number> {
   return killed;
 }
 
+/** Ends what daemons that were killed have left: their cookies name a daemon that is gone. */
+export async function sweepDead(): Promise<void> {
+  const dead = new Set<string>();
+  for (const pid of readProc()) {
+    const [, owner, start] = /^(\d+)-(\d+)-/.exec(cookieIn(pid) ?? "") ?? [];
+    if (owner !== undefined && startTime(Number(owner)) !== start && isNear(pid)) dead.add(`${owner}-${start}-`);
+  }
+  for (const cookie of dead) await sweep({ cookie });
+}
+
+/** Whether pids mean the same to it as to us: a container has its own. */
+function isNear(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return false;
+  }
+}
+
 /** Sends a signal; false where there is no such process or group (negative), or it is somebody else's. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
@@ -70,6 +100,52 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
     return false;
   }
 }
+
+/** Processes with their start times, so that they are still told from others when their pids are given anew. */
+export const identify = (pids: readonly number[]): Map<number, string> =>
+  new Map(
+    pids.flatMap((pid) => [[pid, startTime(pid)] as const].filter((pair): pair is [number, string] => !!pair[1])),
+  );
+
+/**
+ * The mark of tools: their oom_score_adj is higher than the daemon's. It is inherited, and it survives an emptied
+ * environment and a new session; and when memory runs out the kernel ends a tool and not the daemon.
+ */
+const markStep = 100;
+
+const oomScore = (pid: number | "self"): number => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
+  } catch {
+    return Number.NaN;
+  }
+};
+
+/** Marks this process and all that it will start. */
+export function markTools(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", String(Math.min(1000, oomScore("self") + markStep)));
+  } catch {
+    // then only ancestry and environment tell
+  }
+}
+
+/** Whether `pid` bears the mark, seen from the daemon. */
+function isMarked(pid: number): boolean {
+  const own = oomScore("self");
+  return own < 1000 && oomScore(pid) >= Math.min(1000, own + markStep);
+}
+
+/** Children of a process's main thread, to which orphans come; zombies too. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ").filter(Boolean).map(Number);
+  } catch {
+    return readProc().filter((each) => Number(statFields(each)?.[1]) === pid);
+  }
+}
+
+export const isZombie = (pid: number): boolean => statFields(pid)?.[0] === "Z";
 
 /** When the process started, in clock ticks since boot: with the pid it names a process for good. Undefined: gone. */
 export const startTime = (pid: number): string | undefined => statFields(pid)?.[19];
@@ -108,12 +184,18 @@ function parentOf(pid: number): number | undefined {
   return state === undefined || state === "Z" ? undefined : Number(parent);
 }
 
-function carries(pid: number, cookie: string): boolean {
+const carries = (pid: number, cookie: string): boolean => cookieIn(pid)?.startsWith(cookie) ?? false;
+
+/** A process's cookie; undefined: it has none, or is somebody else's. */
+function cookieIn(pid: number): string | undefined {
   try {
     const env = readFileSync(`/proc/${pid}/environ`, "latin1");
-    const mark = `${cookieVariable}=${cookie}`;
-    return env.startsWith(mark) || env.includes(`\0${mark}`);
+    const mark = `${cookieVariable}=`;
+    const at = env.startsWith(mark) ? 0 : env.indexOf(`\0${mark}`) + 1;
+    if (at === 0 && !env.startsWith(mark)) return undefined;
+    const end = env.indexOf("\0", at);
+    return env.slice(at + mark.length, end < 0 ? undefined : end);
   } catch {
-    return false;
+    return undefined;
   }
 }

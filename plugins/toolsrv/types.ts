@@ -59,5 +59,19 @@ export interface ToolRunner {
 
 export const ToolRunner = token<ToolRunner>("toolrunner");
 
+export { type Capture, capture } from "./capture.ts";
 export { isCredential, sessionEnv, toolEnv, unattended } from "./env.ts";
-export { commandOf, cookieVariable, members, signal, startTime, sweep } from "./sweep.ts";
+export { knownLibc, type Libc, loadLibc, lostWithout, type Native } from "./libc.ts";
+export { reapOrphans } from "./reap.ts";
+export { reduce } from "./reduce.ts";
+export {
+  commandOf,
+  cookieVariable,
+  identify,
+  isZombie,
+  markTools,
+  members,
+  signal,
+  startTime,
+  sweep,
+} from "./sweep.ts";

@@ -4,6 +4,7 @@ import { type CallBody, type CallRecord, members, sweep } from "#plugins/toolsrv
 import { prepare } from "./prepare.ts";
 import { toResult } from "./result.ts";
 import { run } from "./run.ts";
+import type { Spawner } from "./spawn.ts";
 
 export interface Calls {
   /** Runs one call: its output as it comes, at the end its result. Leaving the loop or the abort of `signal` ends it. */
@@ -25,7 +26,7 @@ interface Running {
 }
 
 /** `cookie` marks all processes of this toolsrv; each call's own is `{cookie}.{agent}.{n}.`. */
-export function calls(tools: Tools, cookie: string): Calls {
+export function calls(tools: Tools, spawner: Spawner, cookie: string): Calls {
   const running = new Map<string, Running>();
   const finished = new Set<string>();
   let count = 0;
@@ -49,7 +50,7 @@ export function calls(tools: Tools, cookie: string): Calls {
       if (signal.aborted) end();
       else signal.addEventListener("abort", end, { once: true });
       const out = channel();
-      const ended = run(prepared.job, { signal: stop.signal, onOutput: out.push }).then((result) => {
+      const ended = run(prepared.job, spawner, { signal: stop.signal, onOutput: out.push }).then((result) => {
         running.delete(call.id);
         if (result.left.length > 0) finished.add(mark);
         out.close();

@@ -5,9 +5,10 @@
 import { Socket } from "node:net";
 import { createKernel } from "#core";
 import { registry, toolDirs } from "#plugins/tools";
-import { cookieVariable, sweep } from "#plugins/toolsrv";
+import { cookieVariable, loadLibc, markTools, reapOrphans, sweep } from "#plugins/toolsrv";
 import { calls } from "./calls.ts";
 import { toolserver } from "./files.ts";
+import { createSpawner, type Spawner } from "./spawn.ts";
 
 const cookie = process.env[cookieVariable];
 if (!cookie) {
@@ -15,10 +16,15 @@ if (!cookie) {
   process.exit(2);
 }
 
+/** The usual soft limit: Node raises its own to the hard one, and some programs walk through all that they may open. */
+const openFiles = 1024;
+
+let spawner: Spawner | undefined;
 let ending = false;
 async function end(): Promise<void> {
   if (ending) return;
   ending = true;
+  spawner?.close();
   await sweep({ root: process.pid, cookie: cookie as string });
   process.exit(0);
 }
@@ -27,7 +33,29 @@ const connection = new Socket({ fd: 3 });
 connection.on("end", end).on("close", end).on("error", end);
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, end);
 
+markTools();
+const { libc } = await loadLibc();
+const started = new Set<number>();
+if (libc) {
+  libc.dieWithParent();
+  libc.adoptOrphans();
+  libc.keepDescriptors();
+  libc.limitOpenFiles(openFiles);
+  reapOrphans(libc, { mine: (pid) => started.has(pid) });
+}
+spawner = createSpawner({
+  libc,
+  cookie: `${cookie}.spare.`,
+  onStart(child) {
+    const { pid } = child;
+    if (pid === undefined) return;
+    started.add(pid);
+    child.once("exit", () => started.delete(pid));
+  },
+});
+
 const tools = registry(() => toolDirs(process.env), process.env);
-const kernel = createKernel({ plugins: [toolserver(tools, calls(tools, cookie))] });
+const kernel = createKernel({ plugins: [toolserver(tools, calls(tools, spawner, cookie))] });
 await kernel.start();
 kernel.serve(connection);
+spawner.prepare();

@@ -1,7 +1,7 @@
 /** What the model reads about a call: never blank, the status first where it is not plain success. */
 import { constants } from "node:os";
 import type { ToolResult, ToolStatus } from "#plugins/toolsrv";
-import { reduce } from "./reduce.ts";
+import { reduce } from "#plugins/toolsrv";
 import type { Ended } from "./run.ts";
 
 export function toResult(ended: Ended, { timeout, exact }: { timeout: number; exact: boolean }): ToolResult {

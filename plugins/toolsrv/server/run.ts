@@ -1,19 +1,12 @@
 /**
- * Runs one program in a session of its own: no terminal, stdin ends at once, stdout and stderr come in order through one
- * pipe. The call is over when the program exits, never when the pipe ends: a child in the background may hold it open.
+ * Runs one program to its end: no terminal, stdin ends at once, stdout and stderr come in order through one pipe. The call
+ * is over when the program exits, never when the pipe ends: a child in the background may hold it open.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import { commandOf, members, signal as send, sweep } from "#plugins/toolsrv";
-import { capture } from "./capture.ts";
+import { capture, commandOf, identify, members, signal as send, sweep } from "#plugins/toolsrv";
+import type { Program, Spawner, Started } from "./spawn.ts";
 
-export interface Job {
-  exec: string;
-  argv: string[];
-  stdin: string;
-  env: Record<string, string>;
-  cwd: string;
+export interface Job extends Program {
   /** Milliseconds; 0: none. */
   timeout: number;
   /** Value of OLLIE_PROC, for this job alone. */
@@ -42,21 +35,28 @@ export const waits = { drain: 300, term: 1000, settle: 100, kill: 2000 };
 /** Bytes of output that are passed on while the job runs. What comes behind is in the result. */
 export const liveLimit = 256 << 10;
 
+export interface RunOptions {
+  signal: AbortSignal;
+  onOutput?: (text: string) => void;
+}
+
 /** Never rejects. When `signal` aborts, the job's processes are ended and what it wrote so far is kept. */
-export function run(job: Job, options: { signal: AbortSignal; onOutput?: (text: string) => void }): Promise<Ended> {
+export function run(job: Job, spawner: Spawner, options: RunOptions): Promise<Ended> {
   const kept = capture();
   const onChunk = live(options.onOutput ?? (() => {}));
   return new Promise((resolve) => {
-    let child: ChildProcess;
+    let started: Started;
     try {
-      child = start(job);
+      started = spawner.start(job);
     } catch (error) {
       return resolve(failed((error as Error).message));
     }
+    const { child, output } = started;
     const { pid } = child;
     if (pid === undefined) return child.once("error", (error) => resolve(failed(error.message)));
     const timers = new Set<NodeJS.Timeout>();
     const after = (ms: number, then: () => void) => timers.add(setTimeout(then, ms));
+    let tree = new Map<number, string>();
     let exit: { code: number | null; signal: string | null } | undefined;
     let cause: Ended["cause"];
     let open = true;
@@ -68,7 +68,7 @@ export function run(job: Job, options: { signal: AbortSignal; onOutput?: (text: 
       for (const timer of timers) clearTimeout(timer);
       options.signal.removeEventListener("abort", cancel);
       const left = open || send(-pid, 0) ? members({ cookie: job.cookie }) : [];
-      release(child);
+      release(started);
       resolve({
         code: exit?.code ?? null,
         signal: exit?.signal ?? null,
@@ -81,57 +81,44 @@ export function run(job: Job, options: { signal: AbortSignal; onOutput?: (text: 
     const kill = async () => {
       send(-pid, "SIGKILL");
       after(waits.kill, finish);
-      await sweep({ cookie: job.cookie });
+      await sweep({ cookie: job.cookie, known: tree });
       if (exit) finish();
       else child.once("exit", () => setImmediate(finish));
     };
     const stop = (why: "timeout" | "cancelled") => {
       if (cause || exit) return;
       cause = why;
+      // Before TERM takes their parents away: a process that empties its environment is known by its parent alone.
+      tree = identify([pid, ...members({ cookie: job.cookie })]);
       send(-pid, "SIGTERM");
       after(waits.term, kill);
     };
     const cancel = () => stop("cancelled");
 
-    child.stdout?.on("data", (chunk: Buffer) => {
+    output.on("data", (chunk: Buffer) => {
       if (done) return;
       kept.push(chunk);
       onChunk(chunk);
     });
     child.on("exit", (code, by) => {
       exit = { code, signal: by };
+      if (!open && !cause) return finish();
       after(cause ? waits.settle : waits.drain, cause ? kill : finish);
     });
-    child.on("close", () => {
+    output.on("error", () => {});
+    output.on("close", () => {
       open = false;
-      if (!cause) finish();
+      if (exit && !cause) finish();
     });
-    child.on("error", () => {});
     if (job.timeout > 0) after(job.timeout, () => stop("timeout"));
     if (options.signal.aborted) cancel();
     else options.signal.addEventListener("abort", cancel, { once: true });
   });
 }
 
-/** The shell joins the two outputs, so that their order is kept, and becomes the program. */
-function start(job: Job): ChildProcess {
-  const child = spawn("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", job.exec, ...job.argv], {
-    cwd: job.cwd,
-    env: job.env,
-    detached: true,
-    stdio: ["pipe", "pipe", "ignore"],
-  });
-  child.stdin?.on("error", () => {}); // a program need not read its input
-  child.stdin?.end(job.stdin);
-  // The pipe is a socket pair and readable from both ends: without this, a program that asks its stderr would wait for ever.
-  (child.stdout as Socket | null)?.end();
-  return child;
-}
-
 /** What is left may go on writing: read and forgotten, so that it neither blocks nor gets SIGPIPE. */
-function release(child: ChildProcess): void {
-  child.stdin?.destroy();
-  child.stdout?.resume();
+function release({ child, output }: Started): void {
+  output.resume();
   child.unref();
 }
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isCredential, sessionEnv, toolEnv } from "#plugins/toolsrv";
+import { capture } from "../../../plugins/toolsrv/capture.ts";
+import { reduce } from "../../../plugins/toolsrv/reduce.ts";
 import { passArgs, positional } from "../../../plugins/toolsrv/server/argv.ts";
-import { capture } from "../../../plugins/toolsrv/server/capture.ts";
-import { reduce } from "../../../plugins/toolsrv/server/reduce.ts";
 
 describe("capture", () => {
   test("head, tail and what was left out are always all of it", () => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, ORDWR } from "#core/client";
 import { toolDirs } from "#plugins/tools";
-import { members } from "#plugins/toolsrv";
+import { commandOf, members } from "#plugins/toolsrv";
 import { type Child, startChild } from "../../../plugins/toolsrv/child.ts";
 import { toolsrvEntry } from "./bundle.ts";
 import { until } from "./processes.ts";
@@ -44,7 +44,7 @@ const body = (id: string, command: string) =>
     sessionTmp: dir,
     agentTmp: dir,
   });
-const sleepers = () => members({ root: child.pid }).length;
+const sleepers = () => members({ root: child.pid }).filter((pid) => commandOf(pid) === "sleep").length;
 
 describe("toolsrv's tree", () => {
   test("names its files", async () => {

@@ -1,0 +1,96 @@
+/**
+ * The few calls of the C library that Node lacks, through koffi. Without koffi ollie works in a lesser form, which
+ * `lostWithout` tells: docs/tools.md.
+ */
+import { readdirSync } from "node:fs";
+
+export interface Libc {
+  /** A pipe, both ends close-on-exec: [read end, write end]. Node's own are socket pairs, which can not be opened by name. */
+  pipe(): [number, number];
+  /** This process gets SIGTERM when the thread that started it ends. */
+  dieWithParent(): void;
+  /** What loses its parent below this process becomes its child, and does not get away to init. */
+  adoptOrphans(): void;
+  /** Takes the status of a dead child that Node does not know. False: it is no child, or lives. */
+  reap(pid: number): boolean;
+  /** What this process inherited, standard streams apart, goes to no child. Node does so for low numbers only. */
+  keepDescriptors(): void;
+  /** Sets the soft limit of open files, at most the hard one. */
+  limitOpenFiles(soft: number): void;
+}
+
+export type Native = { readonly libc: Libc; readonly missing?: undefined } | { libc?: undefined; missing: string };
+
+/** What is not there without koffi, for people. */
+export const lostWithout =
+  "pipes are socket pairs, processes are not forked ahead, and what detached itself and emptied its environment is not found when the tool server is killed";
+
+let loading: Promise<Native> | undefined;
+let found: Native | undefined;
+
+/** Loads koffi once, about 15 ms. `OLLIE_KOFFI=off` hides it. Never rejects. */
+export function loadLibc(env: NodeJS.ProcessEnv = process.env): Promise<Native> {
+  loading ??= load(env).then((native) => {
+    found = native;
+    return native;
+  });
+  return loading;
+}
+
+/** What `loadLibc` has found; undefined: not asked yet. */
+export const knownLibc = (): Native | undefined => found;
+
+async function load(env: NodeJS.ProcessEnv): Promise<Native> {
+  if (env.OLLIE_KOFFI === "off") return { missing: "OLLIE_KOFFI=off" };
+  if (process.platform !== "linux") return { missing: `${process.platform} is not supported` };
+  try {
+    const { default: koffi } = await import("koffi");
+    return { libc: bind(koffi) };
+  } catch (error) {
+    return { missing: `koffi can not be loaded: ${String(error).split("\n")[0]}` };
+  }
+}
+
+// linux/prctl.h, asm-generic/resource.h, asm-generic/fcntl.h, sys/wait.h: the same on x64 and arm64.
+const PR_SET_PDEATHSIG = 1;
+const PR_SET_CHILD_SUBREAPER = 36;
+const RLIMIT_NOFILE = 7;
+const O_CLOEXEC = 0o2000000;
+const F_SETFD = 2;
+const FD_CLOEXEC = 1;
+const WNOHANG = 1;
+const SIGTERM = 15;
+
+function bind(koffi: typeof import("koffi")["default"]): Libc {
+  const lib = koffi.load(null);
+  const pipe2 = lib.func("int pipe2(_Out_ int *fds, int flags)");
+  const prctl = lib.func("int prctl(int option, ulong a, ulong b, ulong c, ulong d)");
+  const fcntl = lib.func("int fcntl(int fd, int command, int value)");
+  const waitpid = lib.func("int waitpid(int pid, void *status, int options)");
+  const prlimit = lib.func("int prlimit(int pid, int resource, const void *wanted, void *old)");
+  const fail = (what: string): never => {
+    throw new Error(`${what}: errno ${koffi.errno()}`);
+  };
+  const must = (what: string, result: number) => result === 0 || fail(what);
+  return {
+    pipe() {
+      const ends: [number, number] = [-1, -1];
+      must("pipe2", pipe2(ends, O_CLOEXEC));
+      return ends;
+    },
+    dieWithParent: () => void must("prctl", prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0)),
+    adoptOrphans: () => void must("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)),
+    reap: (pid) => waitpid(pid, null, WNOHANG) === pid,
+    keepDescriptors() {
+      // One of them was the folder itself, and is closed by now: its failure says nothing.
+      for (const fd of readdirSync("/proc/self/fd").map(Number)) if (fd > 2) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    },
+    limitOpenFiles(soft) {
+      const limit = Buffer.alloc(16);
+      must("prlimit", prlimit(0, RLIMIT_NOFILE, null, limit));
+      const hard = limit.readBigUInt64LE(8);
+      limit.writeBigUInt64LE(BigInt(soft) < hard ? BigInt(soft) : hard, 0);
+      must("prlimit", prlimit(0, RLIMIT_NOFILE, limit, null));
+    },
+  };
+}

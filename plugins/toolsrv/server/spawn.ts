@@ -1,0 +1,122 @@
+/**
+ * The one place that starts a tool's program. A shell that was forked ahead waits for the next call, because the fork is
+ * most of what a start costs; where none waits, or it can not be told what to run, a new one is started.
+ */
+import type { ChildProcess } from "node:child_process";
+import { closeSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { cookieVariable, isZombie, type Libc } from "#plugins/toolsrv";
+import { openShell, type Shell, writer } from "./pipes.ts";
+import { type Command, canTell, plainEnv, scriptOf, wordsOf } from "./script.ts";
+
+export interface Program extends Command {
+  /** What it reads; then end of file. */
+  stdin: string;
+}
+
+/** A program that was started; `child` has no pid where that failed, and emits `error` then. */
+export interface Started {
+  readonly child: ChildProcess;
+  /** stdout and stderr in the order in which they were written. */
+  readonly output: Readable;
+}
+
+export interface Spawner {
+  /** Starts it in a session of its own, without a terminal. Throws where there is no descriptor left. */
+  start(program: Program): Started;
+  /** Forks a shell ahead, unless one waits. */
+  prepare(): void;
+  /** Pid of the shell that waits. */
+  readonly spare: number | undefined;
+  /** Ends the shell that waits; nothing is forked ahead any more. */
+  close(): void;
+}
+
+export interface SpawnerOptions {
+  /** Without it nothing is forked ahead: a socket pair can not be opened by name. */
+  libc: Libc | undefined;
+  /** OLLIE_PROC of the spare, until it becomes a program. */
+  cookie: string;
+  /** Told each process at once, before it can have ended. */
+  onStart?: (child: ChildProcess) => void;
+}
+
+/** Milliseconds until the next spare is forked: behind the end of a call, or of one that takes longer behind its start. */
+const renewal = { ended: 2, began: 50 };
+
+/** One for each set of rules that tools run under: what it starts inherits what its thread is confined to. */
+export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptions): Spawner {
+  const base = { PATH: process.env.PATH ?? "/usr/bin:/bin", [cookieVariable]: cookie };
+  let spare: (Shell & { script: Writable }) | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const drop = () => {
+    spare?.child.kill("SIGKILL");
+    for (const end of [spare?.script, spare?.stdin, spare?.output]) end?.destroy();
+    spare = undefined;
+  };
+
+  const prepare = () => {
+    if (!libc || spare || closed) return;
+    let shell: Shell;
+    const [theirs, ours] = libc.pipe();
+    try {
+      shell = openShell(libc, ["-c", ". /dev/fd/3"], { cwd: "/", env: base }, theirs);
+    } catch {
+      closeSync(ours);
+      return;
+    } finally {
+      closeSync(theirs);
+    }
+    onStart(shell.child);
+    const mine = { ...shell, script: writer(ours) };
+    spare = mine;
+    const gone = () => {
+      if (spare === mine) drop();
+    };
+    shell.child.once("exit", gone).once("error", gone);
+  };
+
+  const renew = (ms: number) => {
+    clearTimeout(timer);
+    if (!closed) timer = setTimeout(prepare, ms).unref();
+  };
+
+  /** The spare, told to become `program`; undefined: there is none that can. It serves once. */
+  const tell = (program: Program): Shell | undefined => {
+    const pid = spare?.child.pid;
+    if (!spare || pid === undefined || isZombie(pid) || !canTell(program)) return undefined;
+    const shell = spare;
+    spare = undefined;
+    shell.script.end(scriptOf(program, Object.keys(base)));
+    return shell;
+  };
+
+  const fresh = (program: Program): Shell => {
+    // The shell joins the two outputs, so that their order is kept, and becomes the program.
+    const args = ["-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
+    const shell = openShell(libc, args, { cwd: program.cwd, env: plainEnv(program) });
+    onStart(shell.child);
+    return shell;
+  };
+
+  return {
+    start(program) {
+      const shell = tell(program) ?? fresh(program);
+      shell.child.once("exit", () => renew(renewal.ended));
+      renew(renewal.began);
+      shell.stdin.end(program.stdin);
+      return shell;
+    },
+    prepare,
+    get spare() {
+      return spare?.child.pid;
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      drop();
+    },
+  };
+}
