@@ -10,10 +10,22 @@ for (const stream of [process.stdin, process.stdout, process.stderr]) {
   });
 }
 
+// A shell that goes away repeats its SIGHUP, which must not end what is still to be done.
+let hungUp = false;
+process.on("SIGHUP", () => {
+  hungUp = true;
+});
+
 try {
   if (verb !== "start") throw new Error(`o ${verb ?? ""}: no such verb (verbs: start)`);
   process.exitCode = await start(rest);
 } catch (error) {
   process.stderr.write(`ollie: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
+}
+
+// Node's own end would trip over a terminal that is gone.
+if (hungUp) {
+  process.removeAllListeners("SIGHUP");
+  process.kill(process.pid, "SIGHUP");
 }

@@ -117,8 +117,7 @@ export async function repl(client: Client, place: Place): Promise<boolean> {
   await new Promise<void>((resolve) => lines.on("close", resolve));
   closed = true;
   paste?.close();
-  // The other two stay: a shell that goes away repeats its SIGHUP, which must not end what is still to be done.
-  process.off("SIGINT", interrupt);
+  process.off("SIGINT", interrupt).off("SIGTERM", leave).off("SIGHUP", leave);
   output.write("\n");
   if (running > 0) await talk.ctl("stop").catch(() => {});
   return talked;
