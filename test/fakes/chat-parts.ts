@@ -1,7 +1,7 @@
 /** Parts of a scripted Chat Completions reply: `fake.reply(text("hi"), call("shell", { command: "ls" }))`. */
 import { type Part, pieces, raw } from "./parts.ts";
 
-export { crlf, eof, gate, oneByte, type Part, type Parts, raw, reset, stall, status, wait } from "./parts.ts";
+export { compile, crlf, eof, gate, oneByte, type Part, type Parts, raw, reset, stall, status, wait } from "./parts.ts";
 
 const chunk = (chunk: unknown): Part => ({ part: "chunk", chunk });
 const choice = (delta: unknown, finish: string | null = null) =>

@@ -59,6 +59,8 @@ export interface Fake {
 /** What is particular to one protocol. */
 export interface Wire {
   chat: string;
+  /** What must stand in front, and numbers. Default: as it is. */
+  prepared?(parts: Part[]): Part[];
   /** Adds what an orderly reply ends with. */
   ended(parts: Part[]): Part[];
   complaint(request: FakeRequest): string | undefined;
@@ -77,6 +79,8 @@ export async function scriptedFake(wire: Wire, options: FakeOptions = {}): Promi
   const waiting = new Set<() => void>();
   let otherwise: ((request: FakeRequest, n: number) => Parts) | undefined;
   let modelParts: Part[] | undefined;
+  const prepared = wire.prepared ?? ((parts: Part[]) => parts);
+  const whole = (parts: Parts) => prepared(wire.ended(parts.flat()));
   const refuse = (code: number, body: object) => failure(code, wire.error(code, body));
 
   function answer(request: FakeRequest): Part[] {
@@ -96,7 +100,7 @@ export async function scriptedFake(wire: Wire, options: FakeOptions = {}): Promi
       return refuse(400, { message: `strict: ${wrong}`, type: "invalid_request_error" });
     }
     if (request.raw.length > (options.window ?? Number.POSITIVE_INFINITY)) return refuse(400, wire.refusal.window);
-    const next = script.shift() ?? (otherwise && wire.ended(otherwise(request, requests.length).flat()));
+    const next = script.shift() ?? (otherwise && whole(otherwise(request, requests.length)));
     return next ?? refuse(400, { message: `fake: no reply is scripted for request ${requests.length}` });
   }
 
@@ -123,8 +127,8 @@ export async function scriptedFake(wire: Wire, options: FakeOptions = {}): Promi
     env: wire.env(url, options.key),
     requests,
     complaints,
-    reply: (...parts) => void script.push(wire.ended(parts.flat())),
-    exactly: (...parts) => void script.push(parts.flat()),
+    reply: (...parts) => void script.push(whole(parts)),
+    exactly: (...parts) => void script.push(prepared(parts.flat())),
     error(code, body = { message: `fake error ${code}` }, headers = {}) {
       script.push(failure(code, typeof body === "string" ? body : wire.error(code, body), headers));
     },

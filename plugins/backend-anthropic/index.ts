@@ -1,0 +1,23 @@
+/** Plugin backend-anthropic: Claude, and every server that speaks its Messages protocol. */
+import * as z from "zod";
+import { definePlugin } from "#core";
+import { Backends } from "#plugins/backends";
+import { anthropicBackend } from "./factory.ts";
+
+export default definePlugin({
+  name: "backend-anthropic",
+  doc: "Backend `anthropic`: Claude, by OLLIE_ANTHROPIC_KEY and OLLIE_MODEL.",
+  config: z
+    .strictObject({
+      /** Base URL; OLLIE_ANTHROPIC_URL wins. */
+      url: z.string().optional(),
+      /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
+      idle: z.number().int().positive().optional(),
+    })
+    .default({}),
+  needs: [Backends],
+  caps: ["net"],
+  setup({ config, use, defer }) {
+    defer(use(Backends).register(anthropicBackend(config)));
+  },
+});
