@@ -2,6 +2,7 @@
 import { defineConfig } from "ollie";
 import agent from "ollie/plugins/agent";
 import agentConfig from "ollie/plugins/agent-config";
+import backendAnthropic from "ollie/plugins/backend-anthropic";
 import backendGemini from "ollie/plugins/backend-gemini";
 import backendOllama from "ollie/plugins/backend-ollama";
 import backendOpenai from "ollie/plugins/backend-openai";
@@ -26,6 +27,7 @@ export default defineConfig({
     prompts(),
     backends(),
     backendScript(),
+    backendAnthropic(),
     backendOpenai(),
     backendGemini(),
     backendOllama(),
