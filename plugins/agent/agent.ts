@@ -9,6 +9,7 @@ import { enqueue, inject, interrupt, pause, resume, submit } from "./loop.ts";
 import { type Deps, pathOf, publish, type Runtime, register, waiting } from "./runtime.ts";
 import type { SavedAgent } from "./saved.ts";
 import { watch } from "./state.ts";
+import { Going } from "./stopping.ts";
 import { noTotals } from "./totals.ts";
 import type { Agent } from "./types.ts";
 
@@ -41,7 +42,7 @@ export function makeAgent(
     system: saved.system,
     prime: saved.prime,
     history: history(),
-    watch: watch({ state: "idle", usage: "", ctxsz: "no active session", cwd: saved.cwd }),
+    watch: watch({ state: saved.paused ? "paused" : "idle", usage: "", ctxsz: "no active session", cwd: saved.cwd }),
     chat: chat(deps.sessions.file(session, `${id}.chat`), mark, (error) => diskFault(rt, error)),
     totals: { ...noTotals(), ...usage },
     queue: [],
@@ -49,10 +50,11 @@ export function makeAgent(
     spawn: [...saved.spawn],
     last: saved.last,
     held: saved.held,
-    paused: false,
+    paused: saved.paused,
     closing: false,
     dead: false,
     turn: undefined,
+    stoppable: new Set(),
     running: undefined,
     stale: false,
     seq: saved.seq,
@@ -90,6 +92,7 @@ const fields: (keyof SavedAgent)[] = [
   "prime",
   "usage",
   "held",
+  "paused",
   "inject",
   "spawn",
   "last",
@@ -143,7 +146,7 @@ function faceOf(rt: Runtime): Agent {
     submit: (text, from, depth) => submit(rt, text, from, depth),
     enqueue: (text, from, depth) => enqueue(rt, text, from, depth),
     inject: (text, from) => inject(rt, text, from),
-    interrupt: (cause) => interrupt(rt, cause),
+    interrupt: (cause) => interrupt(rt, new Error(cause)),
     pause: () => pause(rt),
     resume: () => resume(rt),
     waitChange: (field, current, signal) => rt.watch.wait(field, current, signal),
@@ -154,7 +157,7 @@ function faceOf(rt: Runtime): Agent {
 /** Stops what runs and waits until it is at rest; nothing is started from then on. */
 export async function rest(rt: Runtime): Promise<void> {
   rt.closing = true;
-  interrupt(rt, "the agent is going");
+  interrupt(rt, new Going());
   await rt.running;
   await rt.chat.raw.flush();
 }

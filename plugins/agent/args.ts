@@ -46,7 +46,8 @@ function tooDeep(value: object): boolean {
 /** An integer literal outside of strings that is too large to be exact as a double, and as the text made of it. */
 function unsafeInteger(text: string): string | undefined {
   if (!/\d{16}/.test(text)) return undefined;
-  for (const [literal] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g))
+  // Without an alternation in the star: that takes stack for each character of a string.
+  for (const [literal] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g))
     if (/^-?\d{16,}$/.test(literal) && !Number.isSafeInteger(Number(literal))) return literal.slice(0, 40);
   return undefined;
 }

@@ -61,7 +61,7 @@ export async function writeCfg(rt: Runtime, text: string): Promise<void> {
   if (agent) rt.deps.configs.load(agent);
   if ([...changed.keys()].some((key) => key !== "cwd" && key !== "model")) mustRest(rt);
   if (backend) await setBackend(rt, backend);
-  if (agent) await alone(rt, "connecting", () => changeConfig(rt, agent));
+  if (agent) await alone(rt, "connecting", (signal) => changeConfig(rt, agent, signal));
   if (model) await setModel(rt, model);
   if (cwd) await setCwd(rt, "cfg", cwd);
   if ([...changed.keys()].some((key) => key in params))

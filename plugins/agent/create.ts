@@ -62,7 +62,16 @@ export async function createAgent(
         ...{ id, name, cwd, prime, system, agent: config.name, backend: provider.name, model: provider.model },
         ...(creator ? { creator } : {}),
         ...{ params: config.params, tools: firstTools(deps.tools, config), plan: "", feed: "" },
-        ...{ usage: noTotals(), held: false, spawn: [], last: "", running: false, seq: 0, chat: { raw: 0, text: 0 } },
+        ...{
+          usage: noTotals(),
+          held: false,
+          paused: false,
+          spawn: [],
+          last: "",
+          running: false,
+          seq: 0,
+          chat: { raw: 0, text: 0 },
+        },
       },
       { config, provider },
     );

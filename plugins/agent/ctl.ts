@@ -31,7 +31,7 @@ const entries = (roster: Roster): Record<string, Entry> => ({
     args: "",
     doc: "ends the turn and what it runs; the queue is held",
     agents: creator,
-    run: (rt) => void interrupt(rt, "stopped"),
+    run: (rt) => void interrupt(rt, new Error("stopped")),
   },
   pause: { args: "", doc: "finishes the present step, then waits", run: (rt) => pause(rt) as undefined },
   resume: { args: "", doc: "goes on after pause, and with a held queue", run: (rt) => resume(rt) as undefined },
@@ -40,7 +40,7 @@ const entries = (roster: Roster): Record<string, Entry> => ({
     args: "",
     doc: "drops the history; id, chat and queue stay",
     rest: true,
-    run: (rt) => quietly(alone(rt, "thinking", () => clear(rt))),
+    run: (rt) => quietly(alone(rt, "thinking", (signal) => clear(rt, signal))),
   },
   inject: {
     args: "TEXT",
@@ -56,7 +56,8 @@ const entries = (roster: Roster): Record<string, Entry> => ({
     args: "[NAME]",
     doc: "changes the config: its prompt, tools and parameters; drops the history",
     rest: true,
-    run: (rt, name) => (name === "" ? `${rt.agent}\n` : quietly(alone(rt, "connecting", () => changeConfig(rt, name)))),
+    run: (rt, name) =>
+      name === "" ? `${rt.agent}\n` : quietly(alone(rt, "connecting", (signal) => changeConfig(rt, name, signal))),
   },
   model: {
     args: "[NAME]",
@@ -100,7 +101,7 @@ const entries = (roster: Roster): Record<string, Entry> => ({
 async function compact(rt: Runtime): Promise<string> {
   const compactor = rt.deps.compactor();
   if (!compactor) throw new NineError("compact: no compaction plugin is loaded");
-  return alone(rt, "compacting", async () => `${await compactor.compact(rt.at, "manual")}\n`);
+  return alone(rt, "compacting", async (signal) => `${await compactor.compact(rt.at, "manual", signal)}\n`);
 }
 
 async function backend(rt: Runtime, name: string): Promise<string> {

@@ -11,7 +11,7 @@ import { record } from "./lines.ts";
 import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
 import { toSaved } from "./saved.ts";
-import { untilStop } from "./stopping.ts";
+import { untilStop, whoStopped } from "./stopping.ts";
 import type { RawCall } from "./stream.ts";
 import { isShown, type ToolOutput, toolOutput } from "./tool-output.ts";
 import { type CallDraft, postTool, preTool } from "./types.ts";
@@ -54,7 +54,10 @@ function missing(rt: Runtime, name: string): string {
   return allowed(rt, name) ? "tool is not loaded" : "tool is not allowed by the agent's config";
 }
 
-const notStarted: Outcome = { content: "not started: the user stopped the turn before this call began", isError: true };
+const notStarted = (signal: AbortSignal): Outcome => ({
+  content: `not started: ${whoStopped(signal)} came before this call began`,
+  isError: true,
+});
 
 /** Runs the calls of the reply that the history ends with. When it resolves each has its result. */
 export async function runCalls(rt: Runtime, planned: readonly Planned[], signal: AbortSignal): Promise<void> {
@@ -73,7 +76,7 @@ export async function runCalls(rt: Runtime, planned: readonly Planned[], signal:
       run: () => guarded(rt, call, tool, i, output, signal),
     };
   });
-  const results = rt.deps.scheduler.schedule(jobs, signal, () => notStarted);
+  const results = rt.deps.scheduler.schedule(jobs, signal, () => notStarted(signal));
   await Promise.all(results.map(async (result, i) => finish(rt, planned[i] as Planned, i, await result, output)));
 }
 
@@ -109,56 +112,59 @@ async function run(
 ): Promise<Outcome> {
   const draft: CallDraft = { ...call, at: rt.at, signal };
   const gate = await untilStop(rt.deps.call(preTool, draft), signal);
-  if (!gate) return notStarted;
+  if (!gate) return notStarted(signal);
   if (gate.value) return { content: `error: ${gate.value.block || `${call.name} was blocked`}`, isError: true };
   const checked = checkArgs(tool, draft.args);
   if (!checked.ok) return { content: `error: ${checked.error}`, isError: true };
-  const result = await rt.deps.runner.call(
-    {
-      session: rt.session.id,
-      agent: rt.id,
-      sessionName: rt.session.name,
-      agentName: rt.name,
-      callId: call.id,
-      tool: call.name,
-      args: checked.args,
-      cwd: rt.cwd,
-      env: Object.fromEntries(rt.session.env),
-      timeout: checked.timeout,
-    },
-    { signal, onOutput: (text) => output.write(i, text) },
-  );
+  const { args, timeout } = checked;
+  const work = () =>
+    rt.deps.runner.call(
+      {
+        session: rt.session.id,
+        agent: rt.id,
+        sessionName: rt.session.name,
+        agentName: rt.name,
+        callId: call.id,
+        tool: call.name,
+        args,
+        cwd: rt.cwd,
+        env: Object.fromEntries(rt.session.env),
+        timeout,
+      },
+      { signal, onOutput: (text) => output.write(i, text) },
+    );
+  const key = JSON.stringify([call.name, args, rt.cwd]);
+  const result = await (rt.turn ? rt.turn.reads.through(tool.scope, key, work) : work());
   const plain = { content: wording(result, signal), isError: result.status !== "ok", at: rt.at };
   const after = (await untilStop(rt.deps.call(postTool, plain, draft), signal))?.value ?? plain;
-  return { content: after.isError ? after.content : capped(rt, tool, after.content), isError: after.isError };
+  return { content: after.isError ? after.content : capped(rt, after.content), isError: after.isError };
 }
 
 /** What the model reads. A call that was stopped is told from one that failed, and from one that was refused. */
 function wording({ status, content }: ToolResult, signal: AbortSignal): string {
   if (status === "ok") return content;
-  if (status === "cancelled") return `${signal.aborted ? "interrupted by the user's stop" : "interrupted"}: ${content}`;
+  if (status === "cancelled")
+    return `${signal.aborted ? `interrupted by ${whoStopped(signal)}` : "interrupted"}: ${content}`;
   return content.startsWith("error: ") ? content : `error: ${content}`;
 }
 
-/** Long successful results are cut at a line, with a hint how to read on. */
-function capped(rt: Runtime, tool: Tool, content: string): string {
+/** Long successful results are cut at a line. How to read on is said by the tools that can: it differs from one to another. */
+function capped(rt: Runtime, content: string): string {
   const max = rt.deps.options.resultBytes;
   const size = Buffer.byteLength(content);
   if (max === 0 || size <= max) return content;
   const text = cutText(content, max);
   const line = text.lastIndexOf("\n") + 1;
   const shown = line > 0 ? text.slice(0, line) : text;
-  const lines = shown.split("\n").length - 1;
-  const hint = tool.args.properties?.offset
-    ? `call again with offset=${lines + 1} for what follows`
-    : "narrow the call down to see the rest";
-  return `${shown.trimEnd()}\n(the first ${Buffer.byteLength(shown)} of ${size} bytes; ${hint})`;
+  return `${shown.trimEnd()}\n(cut: the first ${Buffer.byteLength(shown)} of ${size} bytes; ask for less at once to see the rest)`;
 }
 
 /** Stores the result of one call as soon as it is there: on disk even while earlier calls still run. */
 function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, output: ToolOutput): void {
   output.done(i, outcome.content);
   const { inject } = rt;
+  // What a person says may be that something changed.
+  if (inject) rt.turn?.reads.drop();
   const content = inject ? `${outcome.content}\n\n${interruption(inject.text)}` : outcome.content;
   void record(rt, {
     kind: "message",

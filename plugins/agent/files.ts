@@ -25,6 +25,11 @@ function depthOf(roster: Roster, principal: Principal, at: AgentAt): number {
   return ((from ?? rt(at)).turn?.depth ?? 0) + (principal.kind === "hook" ? 1 : 0);
 }
 
+function promptWritten(roster: Roster, c: AgentAt, text: string): Promise<void> {
+  const { principal } = c;
+  return submit(rt(c), text, principal.name, depthOf(roster, principal, c), principal.kind === "agent");
+}
+
 export function agentFiles(roster: Roster): Node<AgentAt>[] {
   return [...promptFiles(roster), ...chatFiles(), ...stateFiles(), ...settingFiles(roster)];
 }
@@ -39,7 +44,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
       ...rights("prompt", { kin: "w" }),
       ...text((c) => rt(c).last),
       check: check("prompt"),
-      write: (c, data) => submit(rt(c), utf8(data), c.principal.name, depthOf(roster, c.principal, c)),
+      write: (c, data) => promptWritten(roster, c, utf8(data)),
     }),
     leaf<AgentAt>("fifo", {
       ...asked,

@@ -21,8 +21,18 @@ export const limits = {
   retryAfter: 600_000,
   /** A request that gives nothing for so long counts as broken. */
   idle: 300_000,
+  /** Time for a stream to end by itself after the reply's finish mark. */
+  streamEnd: 2_000,
   /** A successful tool result, as the model gets it. */
-  toolResult: 8_192,
+  toolResult: 64 * 1024,
+  /** Results of read calls that are kept for equal ones of the same turn. */
+  readCache: 16 << 20,
+  /** Tool rounds in a row in which every call failed: the model is told, the turn ends. */
+  errorRounds: { nudge: 5, end: 10 },
+  /** Tool rounds without a plan after which the model is asked for one; then after twice as many, and so on. */
+  planRounds: 8,
+  /** Equal tool rounds in a row after which the model is told. */
+  equalRounds: 5,
   /** Output of one call that is kept for chat while an earlier call of the same reply is still shown. */
   toolBacklog: 1 << 20,
   /** Tokens, where the backend does not know its window. */

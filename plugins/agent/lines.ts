@@ -21,6 +21,7 @@ export type Line =
   | { kind: "set"; values: Partial<Settings> }
   | { kind: "totals"; totals: Totals }
   | { kind: "held"; held: boolean }
+  | { kind: "paused"; paused: boolean }
   | { kind: "cleared" };
 
 /** The result of a call that had none when the daemon ended. */
@@ -62,6 +63,9 @@ export function apply(rt: Runtime, line: Line): Message | undefined {
       return undefined;
     case "held":
       rt.held = line.held;
+      return undefined;
+    case "paused":
+      rt.paused = line.paused;
       return undefined;
     case "cleared":
       rt.history.clear();

@@ -1,8 +1,10 @@
 /** Runs turns one after the other until nothing is left to do. Queueing, stopping and pausing decide what is next. */
 import { randomUUID } from "node:crypto";
 import { messageOf, NineError } from "#core";
+import { guards } from "./guards.ts";
 import { limits } from "./limits.ts";
 import { kept, record } from "./lines.ts";
+import { readCache } from "./read-cache.ts";
 import { fail, info, type Runtime, setState, type Turn } from "./runtime.ts";
 import type { Prompt } from "./saved.ts";
 import { untilStop } from "./stopping.ts";
@@ -18,12 +20,12 @@ export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): vo
     throw new NineError(`${what}: turns caused by hooks are ${limits.depth} deep (a user's prompt starts anew)`);
 }
 
-const prompt = (text: string, from: string, depth: number, shown = false): Prompt => ({
+const prompt = (text: string, from: string, depth: number, more: Pick<Prompt, "shown" | "mail"> = {}): Prompt => ({
   id: randomUUID().slice(0, 8),
   from,
   text: withoutEnd(text),
   depth,
-  ...(shown ? { shown } : {}),
+  ...more,
 });
 
 /** Newlines at the end, which `echo` and editors add, are no part of a prompt. (A regular expression would be quadratic.) */
@@ -33,13 +35,17 @@ function withoutEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** Runs `text` now, or queues it while busy. */
-export async function submit(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
+/**
+ * Runs `text` now, or queues it while busy. `mail`: it comes from another agent; a turn under way takes it between two
+ * steps, and it does not lift the hold that a stop has left.
+ */
+export async function submit(rt: Runtime, text: string, from: string, depth = 0, mail = false): Promise<void> {
   if (text.trim() === "") return;
   accepts(rt, "prompt", Buffer.byteLength(text), depth);
-  const free = !rt.running && !rt.paused;
-  if (free && rt.held) void record(rt, { kind: "held", held: false });
-  const written = record(rt, { kind: "queued", item: prompt(text, from, depth), ...(free ? { front: true } : {}) });
+  const first = !rt.running && !rt.paused && !(mail && rt.held);
+  if (first && rt.held) void record(rt, { kind: "held", held: false });
+  const item = prompt(text, from, depth, mail ? { mail } : {});
+  const written = record(rt, { kind: "queued", item, ...(first ? { front: true } : {}) });
   start(rt);
   await written;
 }
@@ -60,7 +66,7 @@ export async function inject(rt: Runtime, text: string, from: string): Promise<v
   if (!rt.turn) return submit(rt, text, from);
   if (rt.inject) return enqueue(rt, text, from);
   rt.chat.block("user", text);
-  await record(rt, { kind: "inject", item: prompt(text, from, 0, true) });
+  await record(rt, { kind: "inject", item: prompt(text, from, 0, { shown: true }) });
 }
 
 /** Starts what waits, where something does and nothing runs. `state` is `thinking` when this returns. */
@@ -79,7 +85,14 @@ export function start(rt: Runtime): void {
 
 function newTurn(rt: Runtime): Turn {
   const [item] = rt.queue;
-  rt.turn = { controller: new AbortController(), depth: item?.depth ?? 0, item: item?.id ?? "", calling: [] };
+  rt.turn = {
+    controller: new AbortController(),
+    depth: item?.depth ?? 0,
+    item: item?.id ?? "",
+    calling: [],
+    reads: readCache(),
+    guards: guards(),
+  };
   return rt.turn;
 }
 
@@ -136,42 +149,54 @@ async function afterTurn(rt: Runtime, { depth, controller: { signal } }: Turn): 
   return next;
 }
 
-/** Runs `work` where nothing else runs, and then what came in the meantime. Throws NineError while a turn is under way. */
-export async function alone<T>(rt: Runtime, state: string, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` where nothing else runs, and then what came in the meantime. A stop ends the wait for it. Throws NineError
+ * while a turn is under way, and when it was stopped.
+ */
+export async function alone<T>(rt: Runtime, state: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   if (rt.running) throw new NineError("agent is running (stop it first)");
   setState(rt, state);
-  const result = work();
+  const controller = new AbortController();
+  rt.stoppable.add(controller);
+  const result = untilStop(work(controller.signal), controller.signal);
   rt.running = result.then(
     () => {},
     () => {},
   );
   try {
-    return await result;
+    const done = await result;
+    if (!done) throw new NineError("it was stopped");
+    return done.value;
   } finally {
+    rt.stoppable.delete(controller);
     rt.running = undefined;
     start(rt);
     if (!rt.running) setState(rt, rt.paused ? "paused" : "idle");
   }
 }
 
-/** Ends the turn under way; false where none is. What waits is held. */
-export function interrupt(rt: Runtime, cause: string): boolean {
-  if (!rt.turn) return false;
-  rt.paused = false;
-  rt.turn.controller.abort(new Error(cause));
-  return true;
+/** Ends the turn under way and all else that runs for the agent; false where nothing does. What waits is held. */
+export function interrupt(rt: Runtime, reason: Error): boolean {
+  const running = [...rt.stoppable, ...(rt.turn ? [rt.turn.controller] : [])];
+  if (rt.turn && rt.paused && !rt.closing) setPaused(rt, false);
+  for (const controller of running) controller.abort(reason);
+  return running.length > 0;
 }
 
 export function pause(rt: Runtime): void {
-  rt.paused = true;
+  setPaused(rt, true);
   if (!rt.running) setState(rt, "paused");
 }
 
 /** Goes on after pause and with a held queue. */
 export function resume(rt: Runtime): void {
-  rt.paused = false;
+  setPaused(rt, false);
   if (rt.held) void record(rt, { kind: "held", held: false });
   rt.wake.wakeAll();
   start(rt);
   if (!rt.running) setState(rt, "idle");
+}
+
+function setPaused(rt: Runtime, paused: boolean): void {
+  if (rt.paused !== paused) void record(rt, { kind: "paused", paused });
 }

@@ -5,6 +5,7 @@ import type { Message } from "#plugins/backends";
 import type { Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
 import type { ChatMark } from "./chat-text.ts";
+import { firstTools } from "./checks.ts";
 import { measure } from "./context.ts";
 import { load, settle } from "./history.ts";
 import { apply, interrupted, type Line } from "./lines.ts";
@@ -25,6 +26,7 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     usage: rt.totals,
     queue: rt.queue,
     held: rt.held,
+    paused: rt.paused,
     ...(rt.inject ? { inject: rt.inject } : {}),
     spawn: rt.spawn,
     last: rt.last,
@@ -87,6 +89,10 @@ export function restoreAgent(
   if (rt.inject) apply(rt, { kind: "deferred" });
   if (rt.queue.length > 0) rt.held = true;
   void reconnect(rt);
+  // An older file knows neither: both are the config's, as for a new agent.
+  if (!Array.isArray(found.tools)) rt.tools = firstTools(deps.tools, rt.config);
+  if (found.system === undefined) rt.stale = true;
+  rt.watch.set("state", rt.paused ? "paused" : "idle");
   rt.watch.set("usage", usageText(rt.totals));
   rt.watch.set("cwd", rt.cwd);
   if (rt.history.messages.length > 0) measure(rt);
@@ -140,6 +146,7 @@ function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
     system: "",
     prime: {},
     held: false,
+    paused: false,
     last: "",
     running: false,
     seq: 0,

@@ -5,6 +5,7 @@ import { measure } from "./context.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { fail, info, type Runtime } from "./runtime.ts";
+import { untilStop } from "./stopping.ts";
 import { agentSpawn } from "./types.ts";
 
 /** Config, system prompt and parameters as they are on disk now; history and loaded tools stay. What fails is told. */
@@ -23,26 +24,29 @@ export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
 }
 
 /** Another config: prompt, tools and parameters are its own, the history is dropped. */
-export async function changeConfig(rt: Runtime, name: string): Promise<void> {
+export async function changeConfig(rt: Runtime, name: string, signal: AbortSignal): Promise<void> {
   const config = rt.deps.configs.load(name);
-  const system = await render(rt, config.prompt);
+  const system = await render(rt, config.prompt, signal);
+  if (signal.aborted) return;
   rt.config = config;
   const values = { agent: config.name, system, params: config.params, tools: firstTools(rt.deps.tools, config) };
   await record(rt, { kind: "set", values });
-  await clear(rt);
+  await clear(rt, signal);
 }
 
 /** Drops the history; the id, chat and queue stay. */
-export async function clear(rt: Runtime): Promise<void> {
+export async function clear(rt: Runtime, signal: AbortSignal): Promise<void> {
   await record(rt, { kind: "cleared" });
   measure(rt);
   rt.spawn = [];
-  const block = await rt.deps.call(agentSpawn, { at: rt.at, inject: (text) => void rt.spawn.push(text) });
+  const spawn = rt.deps.call(agentSpawn, { at: rt.at, inject: (text) => void rt.spawn.push(text) });
+  const block = (await untilStop(spawn, signal))?.value;
   info(rt, block ? `history is cleared; agentSpawn: ${block.block}` : "history is cleared");
 }
 
-async function render(rt: Runtime, prompt: string | string[] | undefined, signal?: AbortSignal): Promise<string> {
+function render(rt: Runtime, prompt: string | string[] | undefined, stop: AbortSignal): Promise<string> {
   const env = Object.fromEntries(rt.session.env);
   const { cwd, prime } = rt;
-  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal: signal ?? AbortSignal.timeout(limits.render) });
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(limits.render)]);
+  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal });
 }

@@ -5,6 +5,7 @@ import { BackendError, type BackendErrorKind, type ToolSchema } from "#plugins/b
 import { requestOf } from "./context.ts";
 import { limits } from "./limits.ts";
 import { fail, pathOf, publish, type Runtime, setState } from "./runtime.ts";
+import { untilStop } from "./stopping.ts";
 import { newReply, type Reply, stream } from "./stream.ts";
 import { type Failure, turnError } from "./types.ts";
 
@@ -31,11 +32,11 @@ export async function getReply(rt: Runtime, tools: readonly ToolSchema[], signal
     } catch (error) {
       if (signal.aborted) throw new Stopped(reply.text);
       const failure = failureOf(error);
-      const handled = attempt === 0 && (await tellHook(rt, failure));
+      const handled = attempt === 0 && (await tellHook(rt, failure, signal));
       if (signal.aborted) throw new Stopped("");
       if (failure.kind === "overflow" && !handled && !compacted) {
         compacted = true;
-        await makeRoom(rt, failure.message);
+        await makeRoom(rt, failure.message, signal);
         continue;
       }
       const wait = pauseFor(rt, failure, attempt);
@@ -63,7 +64,7 @@ function giveUp(rt: Runtime, text: string): TurnFailed {
 }
 
 /** Whether a hook took care of the failure: then there are no retries. */
-async function tellHook(rt: Runtime, fault: Fault): Promise<boolean> {
+async function tellHook(rt: Runtime, fault: Fault, signal: AbortSignal): Promise<boolean> {
   let handled = false;
   const failure: Failure = {
     at: rt.at,
@@ -73,7 +74,7 @@ async function tellHook(rt: Runtime, fault: Fault): Promise<boolean> {
       handled = true;
     },
   };
-  await rt.deps.call(turnError, failure);
+  await untilStop(rt.deps.call(turnError, failure), signal);
   return handled;
 }
 
@@ -113,14 +114,16 @@ async function pause(
   setState(rt, "thinking");
 }
 
-async function makeRoom(rt: Runtime, why: string): Promise<void> {
+async function makeRoom(rt: Runtime, why: string, signal: AbortSignal): Promise<void> {
   const compactor = rt.deps.compactor();
   if (!compactor) throw giveUp(rt, `context window is full (ctl clear starts anew): ${why}`);
   setState(rt, "compacting");
+  let done: { readonly value: string } | undefined;
   try {
-    await compactor.compact(rt.at, "overflow");
+    done = await untilStop(compactor.compact(rt.at, "overflow", signal), signal);
   } catch (error) {
     throw giveUp(rt, `context window is full: ${messageOf(error)}`);
   }
+  if (!done) throw new Stopped("");
   setState(rt, "thinking");
 }

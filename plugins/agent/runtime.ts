@@ -9,7 +9,9 @@ import type { Session, Sessions } from "#plugins/sessions";
 import type { Tools } from "#plugins/tools";
 import type { ToolRunner } from "#plugins/toolsrv";
 import type { Chat } from "./chat.ts";
+import type { Guards } from "./guards.ts";
 import type { History } from "./history.ts";
+import type { ReadCache } from "./read-cache.ts";
 import type { Prompt, Settings } from "./saved.ts";
 import type { Watch } from "./state.ts";
 import type { Totals } from "./totals.ts";
@@ -54,6 +56,8 @@ export interface Turn {
   item: string;
   /** Names of the tools that run, in the order in which they started. */
   readonly calling: string[];
+  readonly reads: ReadCache;
+  readonly guards: Guards;
 }
 
 export interface Runtime extends Settings {
@@ -82,6 +86,8 @@ export interface Runtime extends Settings {
   closing: boolean;
   dead: boolean;
   turn: Turn | undefined;
+  /** What else a stop ends: work of ctl, commands of the user. */
+  readonly stoppable: Set<AbortController>;
   /** Settles when the present run of turns has ended. */
   running: Promise<void> | undefined;
   /** Config and prompts are to be read again before the next turn. */

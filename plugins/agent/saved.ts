@@ -21,9 +21,13 @@ export interface SavedMessage {
   reasoning?: unknown[];
 }
 
-/** A prompt that waits. `shown`: it stands in chat already (an inject). */
+/**
+ * A prompt that waits. `shown`: it stands in chat already (an inject). `mail`: from another agent of the session; a turn
+ * under way takes it between two steps.
+ */
 export interface Prompt extends QueueItem {
   shown?: boolean;
+  mail?: boolean;
 }
 
 /** What ctl, cfg, plan and name change. */
@@ -51,6 +55,7 @@ export interface SavedAgent extends Settings {
   usage: Totals;
   queue: Prompt[];
   held: boolean;
+  paused: boolean;
   inject?: Prompt;
   /** Texts of agentSpawn that ride with the first prompt. */
   spawn: string[];

@@ -19,8 +19,10 @@ export function setCwd(rt: Runtime, what: string, given: string): Promise<void> 
 
 /** A failure leaves the old backend. Throws NineError. */
 export async function setBackend(rt: Runtime, name: string): Promise<void> {
-  await alone(rt, "connecting", async () => {
-    rt.provider = await rt.deps.backends.create({ backend: name });
+  await alone(rt, "connecting", async (signal) => {
+    const provider = await rt.deps.backends.create({ backend: name });
+    if (signal.aborted) return;
+    rt.provider = provider;
     await record(rt, { kind: "set", values: { backend: rt.provider.name, model: rt.provider.model } });
   });
 }

@@ -1,4 +1,15 @@
-/** Waiting that a stop ends. */
+/** Stops, and waiting that a stop ends. */
+
+/** The reason of a stop that nobody asked for: the agent or the daemon ends. */
+export class Going extends Error {
+  constructor() {
+    super("the server was shut down");
+  }
+}
+
+/** Who ended it, for the model. */
+export const whoStopped = (signal: AbortSignal): string =>
+  signal.reason instanceof Going ? "the shutdown of the server" : "the user's stop";
 
 /** The value of `work`; undefined as soon as `signal` aborts. What `work` still does then is nobody's concern. */
 export async function untilStop<T>(

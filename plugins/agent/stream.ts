@@ -1,5 +1,6 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
 import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
+import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { info, pathOf, publish, type Runtime } from "./runtime.ts";
 import { addUsage, usageText } from "./totals.ts";
@@ -55,7 +56,9 @@ export async function stream(
     const events = rt.provider.chatStream(messages, tools, rt.params, attempt.signal)[Symbol.asyncIterator]();
     const pull = puller(events, attempt.signal);
     let full: Promise<void> | undefined;
-    for (let next = await pull(); !next.done; next = await pull()) {
+    while (reply.stop === undefined) {
+      const next = await pull();
+      if (next.done) break;
       silence.refresh();
       const event = next.value;
       switch (event.type) {
@@ -84,6 +87,7 @@ export async function stream(
         case "done":
           reply.stop = event.stop;
           reply.raw = event.raw;
+          finish(events, attempt);
           break;
         case "warning":
           info(rt, event.text);
@@ -100,6 +104,13 @@ export async function stream(
     if (reply.stop === undefined) attempt.abort(new Error("the reply is no longer wanted"));
   }
   if (reply.stop === undefined) throw new BackendError("transient", "the reply broke off without a finish mark");
+}
+
+/** The reply is whole: what its stream does now concerns nobody, but that it ends. Ended well, its connection is used again. */
+function finish(events: AsyncIterator<unknown>, attempt: AbortController): void {
+  const late = setTimeout(() => attempt.abort(new Error("the reply has ended")), limits.streamEnd).unref();
+  const over = () => clearTimeout(late);
+  events.next().then(over, over);
 }
 
 /** `next` that also ends when the signal aborts. One listener for all pulls: racing promises would pile up. */

@@ -10,11 +10,12 @@ import { record } from "./lines.ts";
 import { isMissing, reconnect } from "./provider.ts";
 import { refresh } from "./refresh.ts";
 import { getReply, Stopped, TurnFailed } from "./retry.ts";
-import { fail, info, pathOf, publish, type Runtime, setState, type Turn } from "./runtime.ts";
+import { fail, info, type Runtime, setState, type Turn } from "./runtime.ts";
 import { type Prompt, toSaved } from "./saved.ts";
+import { advise, announceLast, checkCost, takeMail, whilePaused } from "./step.ts";
 import { untilStop } from "./stopping.ts";
 import type { Reply } from "./stream.ts";
-import { dollars, usedSince } from "./totals.ts";
+import { usedSince } from "./totals.ts";
 import { preTurn, type TurnDraft } from "./types.ts";
 
 /** `dropped`: a hook refused the prompt. */
@@ -27,7 +28,7 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
   try {
     if (!(await begin(rt, item, signal))) return "dropped";
     if (signal.aborted) throw new Stopped("");
-    await rounds(rt, signal);
+    await rounds(rt, turn);
     return "ok";
   } catch (error) {
     if (error instanceof Stopped) {
@@ -82,13 +83,15 @@ async function begin(rt: Runtime, item: Prompt, signal: AbortSignal): Promise<bo
   return true;
 }
 
-async function rounds(rt: Runtime, signal: AbortSignal): Promise<void> {
+async function rounds(rt: Runtime, turn: Turn): Promise<void> {
+  const { signal } = turn.controller;
   const { maxSteps } = rt.config;
   for (let round = 0; ; round++) {
     await whilePaused(rt, signal);
     checkCost(rt);
+    if (round > 0) takeMail(rt, turn);
     const last = maxSteps > 0 && round >= maxSteps;
-    if (last) nudge(rt, maxSteps);
+    if (last) announceLast(rt, maxSteps);
     const tools = last ? [] : loadedTools(rt);
     setState(rt, "thinking");
     void learnWindow(rt);
@@ -107,6 +110,7 @@ async function rounds(rt: Runtime, signal: AbortSignal): Promise<void> {
     void record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
     measure(rt);
     if (signal.aborted) throw new Stopped("");
+    advise(rt, turn, reply.text, planned);
   }
 }
 
@@ -133,32 +137,4 @@ function storeReply(rt: Runtime, text: string, calls: ToolCall[], reasoning: Rea
     ...(reasoning.length > 0 ? { reasoning } : {}),
   });
   void record(rt, { kind: "message", message });
-}
-
-/** Waits at a border between two steps as long as the agent is paused. */
-async function whilePaused(rt: Runtime, signal: AbortSignal): Promise<void> {
-  while (rt.paused) {
-    setState(rt, "paused");
-    await new Promise<void>((wake) => {
-      rt.wake.add(wake);
-      signal.addEventListener("abort", () => wake(), { once: true });
-    });
-    if (signal.aborted) throw new Stopped("");
-  }
-}
-
-function checkCost(rt: Runtime): void {
-  const { maxCost } = rt.deps.options;
-  if (maxCost === undefined || rt.deps.spent(rt.session) < maxCost) return;
-  const text = `spending limit of ${dollars(maxCost)} is reached (raise OLLIE_MAX_SESSION_COST)`;
-  fail(rt, text);
-  throw new TurnFailed(text);
-}
-
-function nudge(rt: Runtime, steps: number): void {
-  const text = `step limit reached (${steps})`;
-  info(rt, text);
-  publish(rt, "steps", `E ${pathOf(rt)} ${text}`);
-  const content = `The limit of ${steps} tool rounds is reached. Answer now with what you have; no tool can be called.`;
-  void record(rt, { kind: "message", message: toSaved({ role: "user", content }) });
 }

@@ -68,8 +68,11 @@ export const Agents = token<Agents>("agents");
 
 /** Makes room in an agent's context. Without a provider, `compact` says so and an overflow ends the turn. */
 export interface Compactor {
-  /** One line about what was done. Throws NineError where it did not help. Runs between requests only. */
-  compact(at: At, trigger: "manual" | "auto" | "overflow"): Promise<string>;
+  /**
+   * One line about what was done. Throws NineError where it did not help. Runs between requests only. `signal` aborts
+   * when it is stopped: then nothing may change any more.
+   */
+  compact(at: At, trigger: "manual" | "auto" | "overflow", signal: AbortSignal): Promise<string>;
 }
 
 export const Compactor = token<Compactor>("compactor");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { postTool, postTurn, preTool, preTurn } from "#plugins/agent";
-import { ok, startAgent } from "./kit.ts";
+import { BackendError } from "#plugins/backends";
+import { ok, start, startAgent } from "./kit.ts";
 import { call, calls, done, hang, say, text } from "./model.ts";
 
 /** A tool runner that answers at once, but for `shell`, which runs until it is stopped. */
@@ -220,4 +221,65 @@ test("stop does not wait for hooks", async () => {
   await idle();
   expect(model.complaints).toEqual([]);
   expect(model.requests.at(-1)?.messages.at(-1)?.content).toBe("last");
+});
+
+test("stop ends compaction, at an overflow and by hand, and nothing is said to have failed", async () => {
+  const asked: AbortSignal[] = [];
+  const { fs, A, model, idle, until, agent } = await startAgent({
+    compactor: {
+      compact(_at, _trigger, signal) {
+        asked.push(signal);
+        return new Promise(() => {});
+      },
+    },
+  });
+  model.replies = [[new BackendError("overflow", "too many tokens")], say("fine")];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => agent().state === "compacting");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toBe("user: go\n:: stopped\n");
+  const manual = fs.rdwr(`${A}/ctl`, "compact");
+  manual.catch(() => {});
+  await until(() => asked.length === 2);
+  expect(agent().state).toBe("compacting");
+  expect(agent().interrupt("test")).toBe(true);
+  await expect(manual).rejects.toThrow("it was stopped");
+  expect(agent().state).toBe("idle");
+  expect(asked.map(({ aborted }) => aborted)).toEqual([true, true]);
+  await fs.write(`${A}/prompt`, "next");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/assistant: fine\n$/);
+});
+
+test("a shutdown is told from the user's stop", async () => {
+  const first = await startAgent({ run: slowShell });
+  first.model.replies = [calls(call("shell"), call("shell"))];
+  await first.fs.write(`${first.A}/prompt`, "go");
+  await first.until(() => first.agent().state === "calling: shell");
+  await first.close();
+  const { fs, A, model, idle } = await start({ dir: first.dir });
+  model.replies = [say("ok")];
+  await fs.write(`${A}/prompt`, "next");
+  await idle();
+  const results = model.requests[0]?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+  expect(results).toEqual([
+    "interrupted by the shutdown of the server: part\n",
+    "not started: the shutdown of the server came before this call began",
+  ]);
+});
+
+test("a paused agent is paused after a restart, with what waits, and resume goes on", async () => {
+  const first = await startAgent();
+  await first.fs.rdwr(`${first.A}/ctl`, "pause");
+  await first.fs.write(`${first.A}/prompt`, "later");
+  expect(await first.fs.read(`${first.A}/state`)).toBe("paused\n");
+  await first.close();
+  const { fs, A, model, idle } = await start({ dir: first.dir });
+  expect(await fs.read(`${A}/state`)).toBe("paused\n");
+  expect(await fs.read(`${A}/queue`)).toContain("\tlater\n");
+  model.replies = [say("done")];
+  await fs.rdwr(`${A}/ctl`, "resume");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/user: later\nassistant: done\n$/);
 });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { postTool, preTool, request } from "#plugins/agent";
+import { BackendError } from "#plugins/backends";
 import { ok, startAgent, tool } from "./kit.ts";
-import { call, calls, done, say, text } from "./model.ts";
+import { call, calls, done, hang, say, text } from "./model.ts";
 
 test("a prompt streams its answer into chat, and the state goes back to idle", async () => {
   const { fs, A, model, idle } = await startAgent();
@@ -90,9 +91,9 @@ test("H-005: broken argument JSON is an error for the model, and the tool does n
 test("H-006: complete calls run, whatever the finish reason says", async () => {
   const { fs, A, model, idle, ran } = await startAgent();
   model.replies = [
-    [text("let me look"), call("look"), call("look"), done("stop")],
-    [call("look"), done("other", "weird")],
-    [call("look"), done("other")],
+    [text("let me look"), call("look", { n: 1 }), call("look", { n: 2 }), done("stop")],
+    [call("look", { n: 3 }), done("other", "weird")],
+    [call("look", { n: 4 }), done("other")],
     say("ok"),
   ];
   await fs.write(`${A}/prompt`, "go");
@@ -163,8 +164,8 @@ test("unknown, unloaded, disallowed and nameless tools are errors for the model"
 test("call ids that a model uses twice are made unique", async () => {
   const { fs, A, model, idle, ran } = await startAgent();
   model.replies = [
-    calls(call("look", {}, "x"), call("look", {}, "x"), call("look", {}, "")),
-    calls(call("look", {}, "x")),
+    calls(call("look", { n: 1 }, "x"), call("look", { n: 2 }, "x"), call("look", { n: 3 }, "")),
+    calls(call("look", { n: 4 }, "x")),
     say("ok"),
   ];
   await fs.write(`${A}/prompt`, "go");
@@ -173,25 +174,97 @@ test("call ids that a model uses twice are made unique", async () => {
   expect(model.complaints).toEqual([]);
 });
 
-test("a long result is cut at a line, with the offset to read on from", async () => {
+test("a long result is cut at a line, and the sizes are said", async () => {
   const page = Array.from({ length: 100 }, (_, i) => `line ${i} é`).join("\n");
-  const { fs, A, model, idle } = await startAgent({
-    agent: { resultBytes: 100 },
-    tools: [tool("look", { args: { type: "object", properties: { offset: { type: "integer" } } } })],
-    run: () => ok(page),
-  });
+  const { fs, A, model, idle } = await startAgent({ agent: { resultBytes: 100 }, run: () => ok(page) });
   model.replies = [calls(call("look")), say("ok")];
   await fs.write(`${A}/prompt`, "go");
   await idle();
   const result = model.requests[1]?.messages.at(-1)?.content ?? "";
   expect(result).toMatch(
-    /^line 0 é\n[^�]*line 9 é\n\(the first 100 of 1089 bytes; call again with offset=11 for what follows\)$/s,
+    /^line 0 é\n[^�]*line 9 é\n\(cut: the first 100 of 1089 bytes; ask for less at once to see the rest\)$/s,
   );
+});
+
+test("H-050: a result of 64 KiB is sent whole, a longer one is cut there", async () => {
+  const sizes = [64 * 1024, 5_000_000];
+  const { fs, A, model, idle } = await startAgent({ run: ({ args }) => ok("x".repeat(sizes[Number(args.n)] ?? 0)) });
+  model.replies = [calls(call("look", { n: 0 }), call("look", { n: 1 })), say("ok")];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  const [whole, cut] = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
+  expect(whole?.content).toHaveLength(64 * 1024);
+  expect(cut?.content).toMatch(/^x{65536}\n\(cut: the first 65536 of 5000000 bytes; /);
+});
+
+test("H-010: a call that was text and can not be read is told to the model, and the turn goes on", async () => {
+  const { fs, A, model, idle, ran } = await startAgent();
+  const broken = { ...call("look", '<tool_call>{"name":"look",'), extra: { textForm: "broken" } } as never;
+  model.replies = [[broken, done("tool_calls")], say("now properly")];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(ran).toEqual([]);
+  expect(model.requests[1]?.messages.at(-1)?.content).toMatch(/^error: look: not run: arguments are no JSON/);
+  expect(await fs.read(`${A}/chat`)).toMatch(/assistant: now properly\n$/);
+});
+
+test("H-014: a retried reply never runs a call again that ran, and none of a reply that broke", async () => {
+  const { fs, A, model, idle, ran } = await startAgent();
+  const broke = () => new BackendError("transient", "overloaded");
+  model.replies = [
+    calls(call("touch", { n: 1 })),
+    [call("touch", { n: 2 }), broke()],
+    [text("Hel"), call("touch", { n: 2 }), broke()],
+    calls(call("touch", { n: 2 })),
+    say("done"),
+  ];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(ran.map(({ args }) => args.n)).toEqual([1, 2]);
+  const { messages = [] } = model.requests.at(-1) ?? {};
+  expect(messages.map(({ content }) => content)).not.toContain("Hel");
+  expect(model.complaints).toEqual([]);
+});
+
+test("a reply that is complete counts, whatever the stream does after its end", async () => {
+  const { fs, A, model, idle, ran } = await startAgent();
+  model.replies = [
+    [call("touch", { n: 1 }), done("tool_calls"), new BackendError("transient", "reset")],
+    [text("done"), done(), hang()],
+  ];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(ran).toHaveLength(1);
+  expect(model.requests).toHaveLength(2);
+  expect(await fs.read(`${A}/chat`)).toMatch(/assistant: done\n$/);
+});
+
+test("the request is byte-equal from step to step, up to what is new", async () => {
+  const { fs, A, model, idle } = await startAgent();
+  const rounds = 12;
+  model.replies = [
+    ...Array.from({ length: rounds }, (_, n) => calls(call("look", { n }), call("touch", { n }))),
+    say("done"),
+    say("more"),
+  ];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  await fs.write(`${A}/prompt`, "again");
+  await idle();
+  const sent = model.requests.map(({ messages, tools }) => ({
+    head: JSON.stringify(tools),
+    body: JSON.stringify(messages),
+  }));
+  expect(sent).toHaveLength(rounds + 2);
+  for (const [i, { head, body }] of sent.entries()) {
+    expect(head).toBe(sent[0]?.head);
+    if (i > 0) expect(body.startsWith((sent[i - 1]?.body ?? "").slice(0, -1))).toBe(true);
+  }
 });
 
 test("after maxSteps tool rounds the model answers once more without tools", async () => {
   const { fs, A, model, idle, ran } = await startAgent({ config: { maxSteps: 2 } });
-  model.replies = [calls(call("look")), calls(call("look")), say("that is all")];
+  model.replies = [calls(call("look", { n: 1 })), calls(call("look", { n: 2 })), say("that is all")];
   await fs.write(`${A}/prompt`, "go");
   await idle();
   expect(ran).toHaveLength(2);
