@@ -168,6 +168,12 @@ it("helps without a daemon", async () => {
   expect(stdout).toMatch(/^usage: npm start/);
 });
 
+it("is npm start, from any folder, without a banner", () => {
+  const npm = spawnSync("npm", ["--prefix", root, "start", "--", "here?"], { cwd: work, env, encoding: "utf8" });
+  expect({ status: npm.status, stdout: npm.stdout }).toEqual({ status: 0, stdout: "You said: here?\n" });
+  expect(npm.stderr).toMatch(/^ollie: /);
+});
+
 describe("a conversation", () => {
   it("goes on in a session that exists", async () => {
     await start(["hello"]);
