@@ -16,8 +16,7 @@ describe("mode bits", () => {
     ["the group", 0o640, agent("a"), true, false],
     ["the owner", 0o200, agent("o"), false, true],
     ["the daemon's user, whom they do not bind", 0o000, user, true, true],
-    ["a hook, which is the daemon's user by name", 0o600, hook, true, true],
-    ["a hook, whom they bind", 0o000, hook, false, false],
+    ["a hook, which acts for the user", 0o000, hook, true, true],
   ])("of %s", async (_who, mode, as, mayRead, mayWrite) => {
     const t = tree(file(mode, { gid: "agent", ...(as.name === "o" && { uid: "o" }) }));
     const refused = (how: object) => {
