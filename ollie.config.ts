@@ -3,6 +3,7 @@ import { defineConfig } from "ollie";
 import agent from "ollie/plugins/agent";
 import agentConfig from "ollie/plugins/agent-config";
 import backendAnthropic from "ollie/plugins/backend-anthropic";
+import backendCopilot from "ollie/plugins/backend-copilot";
 import backendGemini from "ollie/plugins/backend-gemini";
 import backendOllama from "ollie/plugins/backend-ollama";
 import backendOpenai from "ollie/plugins/backend-openai";
@@ -31,6 +32,7 @@ export default defineConfig({
     backendOpenai(),
     backendGemini(),
     backendOllama(),
+    backendCopilot(),
     tools(),
     scheduler(),
     toolsrv(),

@@ -42,7 +42,9 @@ export async function serve(answer: (request: Request) => Answer | Promise<Answe
       raw,
     };
     requests.push(request);
-    const { head, acts, size } = await answer(request);
+    const { head, acts, size } = await Promise.resolve(request)
+      .then(answer)
+      .catch((error) => json({ error: `fake: ${error}` }, 500));
     const full = { status: head?.status ?? 200, headers: head?.headers ?? { "content-type": "application/json" } };
     await play(res, full, size === undefined ? acts : acts.flatMap((act) => cut(act, size)));
   });
