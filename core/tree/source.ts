@@ -137,8 +137,11 @@ export interface Bus {
   publish(text: Text): void;
   /** Every reader gets its end after what is queued. */
   end(): void;
-  /** A cursor from now on; usable as a stream handler's result and in `for await`. */
-  subscribe(): Source & AsyncIterable<Text>;
+  /**
+   * A cursor from now on; usable as a stream handler's result and in `for await`. A generator that loops over it has to give
+   * its `c.signal`: what waits inside of a generator can not be ended from outside.
+   */
+  subscribe(signal?: AbortSignal): Source & AsyncIterable<Text>;
   readonly size: number;
 }
 
@@ -182,7 +185,7 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
       }
       readers.clear();
     },
-    subscribe() {
+    subscribe(signal) {
       const reader: Reader = { queue: [], head: 0, bytes: 0, ended: false, wakes: waiters() };
       readers.add(reader);
       const take = (): Text | undefined | null => {
@@ -199,7 +202,10 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
         reader.ended = true;
         fill(reader, []);
         reader.wakes.wakeAll();
+        signal?.removeEventListener("abort", close);
       };
+      signal?.addEventListener("abort", close);
+      if (signal?.aborted) close();
       const from = source({ take, wait: reader.wakes.add, close });
       return Object.assign(from, {
         async *[Symbol.asyncIterator]() {

@@ -24,7 +24,10 @@ export interface Handlers<C> {
   write?: (c: C, data: Uint8Array) => void | Promise<void>;
   /** commit `close` only: runs at each write, before bytes are taken; a throw refuses the write. `size` is the total so far. */
   check?: (c: C, size: number) => void;
-  /** Called at open and pulled once there, so that it has subscribed. Reads block until it gives something; its end is end of file. */
+  /**
+   * Called at open and pulled once there, so that it has subscribed. Reads block until it gives something; its end is end of file.
+   * A generator that waits has to listen to `c.signal`: when the reader is gone, nothing else can end the wait.
+   */
   stream?: (c: C) => AsyncIterable<Text> | Source;
   /** Called at open (`last` undefined: the baseline is now), and with the last answer at a later read at offset 0. */
   blockOnce?: (c: C, last?: Text) => Text | Promise<Text>;
