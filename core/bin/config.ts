@@ -43,11 +43,28 @@ function init(): number {
   copyFileSync(join(root, "ollie.config.ts"), config, constants.COPYFILE_EXCL);
   const paths = {
     ollie: [join(root, "core/index.ts")],
+    "ollie/tree": [join(root, "core/tree/index.ts")],
+    "ollie/client": [join(root, "core/ninep/client.ts")],
+    "ollie/testing": [join(root, "test/kit/index.ts")],
     "ollie/plugins/*": [join(root, "plugins/*/index.ts")],
     "ollie/*": [join(root, "plugins/*/types.ts")],
     zod: [join(root, "node_modules/zod")],
+    tapable: [join(root, "node_modules/tapable")],
   };
-  const options = { module: "NodeNext", moduleResolution: "NodeNext", strict: true, noEmit: true, skipLibCheck: true };
+  // The types are those of the sources, which want to be read as they are in the package.
+  const options = {
+    target: "ES2023",
+    lib: ["ES2023", "ESNext.Disposable"],
+    module: "NodeNext",
+    moduleResolution: "NodeNext",
+    customConditions: ["source"],
+    types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")],
+    strict: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    skipLibCheck: true,
+  };
   const tsconfig = join(folder, "tsconfig.json");
   if (!existsSync(tsconfig))
     writeFileSync(tsconfig, `${JSON.stringify({ compilerOptions: { ...options, paths } }, undefined, 2)}\n`);

@@ -1,0 +1,163 @@
+/** olliesrv config init|check, and configs in folders outside of the package: the built daemon as a person starts it. */
+
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { folders } from "./folders.ts";
+
+const head = 'import { defineConfig, env } from "ollie";\nimport events from "ollie/plugins/events";\n';
+const config = (plugins: string, more = "") =>
+  `${head}export default defineConfig({ ${more} plugins: [${plugins}] });\n`;
+
+describe("config check", () => {
+  test("without any config of the user's checks ollie's own, and starts nothing", () => {
+    const { status, out, err } = folders().olliesrv("config", "check");
+    expect([status, err]).toEqual([0, ""]);
+    expect(out).toMatch(/\(ollie's own\) is good\nplugins, in order: .*sessions.* agent/);
+  });
+
+  test("says which file it took and why", () => {
+    const f = folders();
+    const file = f.put("my.ts", config("events()"));
+    expect(f.olliesrv("config", "check", "--config", file).out).toBe(
+      `${file} (--config) is good\nplugins, in order: events\n`,
+    );
+  });
+
+  test.each<[string, string, RegExp]>([
+    [
+      "an unknown option",
+      config("events({ nonsense: 1 } as never)"),
+      /: events(\.|: ).*nonsense|: events: takes no options/,
+    ],
+    ["an unknown key", config("events()", "plugin: [],"), /unknown key "plugin" \(keys: listen log plugins\)/],
+    [
+      "a plugin that was not called",
+      config("events as never"),
+      /plugins\[0\] is not a plugin \(call its factory: name\(\)\)/,
+    ],
+    ["a plugin twice", config("events(), events()"), /plugin events stands twice in the config/],
+    [
+      "no default export",
+      `${head}defineConfig({ plugins: [events()] });`,
+      /its default export is no config \(use defineConfig\)/,
+    ],
+    ["no list", "export default { plugins: 5 };", /plugins is not a list/],
+    [
+      "a need that nobody meets",
+      `${head.replaceAll("events", "agent")}export default defineConfig({ plugins: [agent()] });`,
+      /: agent: needs /,
+    ],
+    ["a syntax error", "export default {", /.+/],
+    ["a throw", 'throw new Error("no luck");', /no luck/],
+    ["a module that is not there", 'import "./gone.ts";', /gone/],
+  ])("with %s: status 1, the file and one sentence, no stack", (_what, text, message) => {
+    const f = folders();
+    const file = f.put("my.ts", text);
+    const { status, out, err } = f.olliesrv("config", "check", "--config", file);
+    expect([status, out]).toEqual([1, ""]);
+    expect(err).toMatch(message);
+    expect(err.startsWith("olliesrv: ")).toBe(true);
+    expect(err).toContain(file);
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+
+  test("tells all faults at once", () => {
+    const f = folders();
+    const imports =
+      'import backends from "ollie/plugins/backends";\nimport scheduler from "ollie/plugins/scheduler";\n';
+    const file = f.put("my.ts", imports + config("backends({ a: 1 } as never), scheduler({ b: 2 } as never)"));
+    const lines = f.olliesrv("config", "check", "--config", file).err.trim().split("\n");
+    expect(lines.map((line) => /: (backends|scheduler)\b/.exec(line)?.[1])).toEqual(["backends", "scheduler"]);
+  });
+
+  test("the daemon says the same, with the file's name, and starts nothing", () => {
+    const f = folders();
+    const file = f.put("my.ts", config("events({ nonsense: 1 } as never)"));
+    const { status, err } = f.olliesrv("fgstart", "--config", file);
+    expect(status).toBe(1);
+    expect(err).toContain(`olliesrv: ${file}: events`);
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+
+  test("a wrong command line is status 2 with the usage", () => {
+    for (const args of [["config"], ["config", "chek"], ["config", "check", "extra"]])
+      expect(folders().olliesrv(...args)).toMatchObject({
+        status: 2,
+        err: expect.stringContaining("config check|init"),
+      });
+  });
+});
+
+describe("config init", () => {
+  test("writes a config that is good and that tsc understands, and leaves one alone that is there", () => {
+    const f = folders();
+    const cfg = join(f.home, ".config/ollie");
+    expect(f.olliesrv("config", "init")).toMatchObject({ status: 0, out: `wrote ${cfg}/ollie.config.ts\n` });
+    const { out } = f.olliesrv("config", "check");
+    expect(out).toContain(`${cfg}/ollie.config.ts (the user's config) is good`);
+    const plugin = `import { definePlugin, leaf, Root } from "ollie";
+import { PerSession } from "ollie/sessions";
+import { testKernel } from "ollie/testing";
+import * as z from "zod";
+const hello = definePlugin({
+  name: "hello",
+  doc: "x",
+  config: z.object({ to: z.string() }),
+  setup: ({ mount, config }) => {
+    mount(PerSession, leaf("hello", { doc: "x", read: (c) => c.session.name + config.to }));
+    mount(Root, leaf("hello", { doc: "x", read: (c) => c.session.name }));
+  },
+});
+hello({ too: "x" });
+export default testKernel;
+`;
+    f.put("home/.config/ollie/hello.ts", plugin);
+    const tsc = join(import.meta.dirname, "../../../node_modules/.bin/tsc");
+    const { stdout } = spawnSync(tsc, ["-p", cfg], { cwd: cfg, encoding: "utf8" });
+    // What tsc may say of ollie's own sources is not the user's.
+    const faults = stdout.split("\n").filter((line) => /^(hello|ollie\.config)\.ts/.test(line));
+    expect(faults.map((line) => line.replace(/: .*/, ""))).toEqual(["hello.ts(11,60)", "hello.ts(14,9)"]);
+    const text = readFileSync(join(cfg, "ollie.config.ts"), "utf8");
+    expect(f.olliesrv("config", "init")).toMatchObject({ status: 1, err: expect.stringContaining("exists already") });
+    expect(readFileSync(join(cfg, "ollie.config.ts"), "utf8")).toBe(text);
+  });
+});
+
+describe("compiled configs", () => {
+  const check = (f: ReturnType<typeof folders>) =>
+    f.olliesrv("config", "check", "--config", f.put("my.ts", config("events()")));
+
+  test("are kept in a folder that only the user can read", () => {
+    const f = folders();
+    check(f);
+    const cache = join(f.home, ".cache/ollie/jiti");
+    expect(statSync(cache).mode & 0o777).toBe(0o700);
+    expect(statSync(join(f.home, ".cache/ollie")).mode & 0o777).toBe(0o700);
+  });
+
+  test("an open folder is closed first", () => {
+    const f = folders();
+    const cache = join(f.home, ".cache/ollie/jiti");
+    mkdirSync(cache, { recursive: true });
+    chmodSync(cache, 0o777);
+    expect(check(f).status).toBe(0);
+    expect(statSync(cache).mode & 0o777).toBe(0o700);
+  });
+
+  test("are not kept where there is no place for them", () => {
+    const f = folders();
+    f.put("home/.cache", "a file");
+    expect(check(f)).toMatchObject({ status: 0, err: "" });
+  });
+
+  test("lie in XDG_CACHE_HOME where that is set; ollie's own config needs none", () => {
+    const f = folders();
+    f.env.XDG_CACHE_HOME = join(f.home, "elsewhere");
+    expect(f.olliesrv("config", "check").status).toBe(0);
+    expect(existsSync(f.env.XDG_CACHE_HOME)).toBe(false);
+    check(f);
+    expect(statSync(join(f.env.XDG_CACHE_HOME, "ollie/jiti")).mode & 0o777).toBe(0o700);
+  });
+});
