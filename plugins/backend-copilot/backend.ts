@@ -1,11 +1,19 @@
 /** The backend `copilot`: Chat Completions with a token that lasts half an hour. */
 
 import { chatCompletions } from "#plugins/backend-openai";
-import { type Backend, BackendError, failures, type ProviderFetch, providerFetch } from "#plugins/backends";
+import {
+  type Backend,
+  BackendError,
+  failures,
+  type ProviderFetch,
+  providerFetch,
+  sharedSessions,
+  withSession,
+} from "#plugins/backends";
 import { fetchModels } from "./catalog.ts";
 import { chatHeaders, initiator } from "./headers.ts";
 import { usable } from "./settings.ts";
-import { type Session, sharedTokens } from "./tokens.ts";
+import { makeSession, type Session } from "./tokens.ts";
 
 export interface CopilotOptions {
   /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
@@ -18,28 +26,16 @@ export interface CopilotOptions {
 export function copilotBackends(options: CopilotOptions): (model: string) => Backend {
   const env = options.env ?? process.env;
   const fetch = options.fetch ?? providerFetch({ idle: options.idle, env });
-  const tokens = sharedTokens(fetch);
+  const sessions = sharedSessions<Session>();
   const windows = new Map<string, Promise<Map<string, number | undefined>>>();
   const never = new AbortController().signal;
 
-  /** Does `work` with a token; once more with a new one where it was refused before anything came. */
-  async function* withToken<T>(signal: AbortSignal, work: (session: Session) => AsyncIterable<T>): AsyncGenerator<T> {
-    for (let again = true; ; again = false) {
-      const session = await tokens.get(usable(env), signal);
-      let begun = false;
-      try {
-        for await (const item of work(session)) {
-          begun = true;
-          yield item;
-        }
-        return;
-      } catch (error) {
-        const refused = error instanceof BackendError && error.status === 401 && !begun;
-        if (!refused) throw error;
-        tokens.drop(session.token);
-        if (!again) throw error;
-      }
-    }
+  function withToken<T>(signal: AbortSignal, work: (session: Session) => AsyncIterable<T>): AsyncGenerator<T> {
+    const get = async () => {
+      const now = usable(env);
+      return sessions.get(`${now.github} ${now.token} ${now.url}`, () => makeSession(now, fetch), signal);
+    };
+    return withSession(get, sessions.drop, isRefused, work);
   }
 
   async function list(signal: AbortSignal): Promise<Map<string, number | undefined>> {
@@ -84,6 +80,8 @@ export function copilotBackends(options: CopilotOptions): (model: string) => Bac
     };
   };
 }
+
+const isRefused = (error: unknown): boolean => error instanceof BackendError && error.status === 401;
 
 function merged(init: RequestInit | undefined, token: string, messages: Parameters<typeof initiator>[0]) {
   const made = Object.fromEntries(new Headers(init?.headers));
