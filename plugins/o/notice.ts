@@ -4,7 +4,7 @@ import type { StartOptions } from "./args.ts";
 import type { Place } from "./session.ts";
 
 /** Variables that choose a backend. A daemon that runs already does not see ours. */
-const choosing = ["OLLIE_BACKEND", "OLLIE_MODEL", "OLLIE_OPENAI_URL", "OLLIE_OPENAI_KEY", "OPENAI_API_KEY"];
+const choosing = /^(OLLIE_(BACKEND|MODEL|[A-Z]+_(KEY|URL))|(ANTHROPIC|OPENAI|OPENROUTER|GEMINI)_API_KEY)$/;
 
 /** `script (no key is set)` and the like, from the file backends. */
 export async function backendLine(client: Client, place: Place, options: StartOptions): Promise<string> {
@@ -21,9 +21,9 @@ export async function backendLine(client: Client, place: Place, options: StartOp
 
 /** A sentence where the daemon was started without a setting that is set here; else undefined. */
 export function unseenSettings(place: Place, ranBefore: boolean, env: NodeJS.ProcessEnv): string | undefined {
-  const ours = choosing.filter((name) => env[name]);
+  const ours = Object.keys(env).filter((name) => choosing.test(name) && env[name]);
   if (!ranBefore || place.backend !== "script" || ours.length === 0 || env.OLLIE_BACKEND === "script") return undefined;
-  return `the daemon was started before ${ours.join(", ")} was set here and does not see it: put it into ~/.config/ollie/env, or stop the daemon (ollie-9p write ctl kill) and start again`;
+  return `the daemon was started before ${ours.join(", ")} was set here and does not see it: put it into ~/.config/ollie/env, or run `olliesrv stop` and start again`;
 }
 
 /** Whether the session's tools run without a sandbox. */
