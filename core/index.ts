@@ -28,6 +28,7 @@ export { definePlugin } from "./plugin.ts";
 export type { PluginStatus } from "./plugins.ts";
 export type { Token } from "./services.ts";
 export { token } from "./services.ts";
+export type { DocRow } from "./tree/doc.ts";
 export type {
   Base,
   Bus,

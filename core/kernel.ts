@@ -13,7 +13,7 @@ import { serve as serveConnection } from "./ninep/server.ts";
 import type { ListenAt, Listening, ListenOptions, Use } from "./plugin.ts";
 import { type PluginStatus, pluginSet } from "./plugins.ts";
 import { services, type Token } from "./services.ts";
-import { docRows, helpText } from "./tree/doc.ts";
+import { docRows } from "./tree/doc.ts";
 import type { BuiltDir } from "./tree/node.ts";
 import type { Principal } from "./tree/principal.ts";
 import { createTree } from "./tree/tree.ts";
@@ -105,7 +105,7 @@ export function createKernel(options: KernelOptions): Kernel {
   table.provide(
     KernelView,
     {
-      help: () => helpText(docRows(tree.root.spec as BuiltDir)),
+      files: () => docRows(tree.root.spec as BuiltDir),
       status: plugins.status,
       stop(reason) {
         log.info(`stop: ${reason}`);

@@ -1,4 +1,4 @@
-/** Walks the spec: what /help and docs/namespace.md say. */
+/** Walks the spec: what /help and docs/namespace.md are made of. */
 import type { BuiltDir, BuiltFile, BuiltNode } from "./node.ts";
 
 export interface DocRow {
@@ -47,17 +47,4 @@ function kindsOf({ spec }: BuiltFile): string[] {
   for (const kind of ["read", "stream", "blockOnce", "rdwr", "request"] as const) if (spec[kind]) kinds.push(kind);
   if (spec.write) kinds.push(spec.commit === "close" ? "write (at close)" : "write");
   return kinds;
-}
-
-/** The tree as text: one line per node, `mode path kinds: doc`, indented by depth. */
-export function helpText(rows: readonly DocRow[]): string {
-  const lines = rows.map((row) => {
-    const depth = row.path === "/" ? 0 : row.path.split("/").length - 1;
-    const name = row.path === "/" ? "/" : `${row.path.slice(row.path.lastIndexOf("/") + 1)}${row.dir ? "/" : ""}`;
-    const head = `${"  ".repeat(Math.max(0, depth - 1))}${name}`;
-    const what = [row.kinds.length > 0 ? `[${row.kinds.join(", ")}]` : "", row.doc, row.rights && `(${row.rights})`];
-    const mode = row.mode.toString(8).padStart(4, "0");
-    return `${mode} ${head.padEnd(24)} ${what.filter(Boolean).join(" ")}`.trimEnd();
-  });
-  return `${lines.join("\n")}\n`;
 }

@@ -1,6 +1,7 @@
 /** /help and /ctl. */
 import { type Base, type KernelView, type Leaf, leaf, NineError } from "#core";
 import type { Sessions } from "#plugins/sessions";
+import { helpText } from "./help.ts";
 import { INVALIDATE, type Invalidate } from "./types.ts";
 import { ctl, type Verbs } from "./verbs.ts";
 
@@ -13,7 +14,7 @@ export interface Reach {
 export const help = (kernel: KernelView): Leaf<Base> =>
   leaf<Base>("help", {
     doc: "This text: every file with its mode, how it is used, and what it is.",
-    read: (c) => kernel.help(c.principal),
+    read: () => helpText(kernel.files()),
   });
 
 export const rootCtl = (reach: Reach): Leaf<Base> =>
