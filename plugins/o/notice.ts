@@ -23,7 +23,7 @@ export async function backendLine(client: Client, place: Place, options: StartOp
 export function unseenSettings(place: Place, ranBefore: boolean, env: NodeJS.ProcessEnv): string | undefined {
   const ours = Object.keys(env).filter((name) => choosing.test(name) && env[name]);
   if (!ranBefore || place.backend !== "script" || ours.length === 0 || env.OLLIE_BACKEND === "script") return undefined;
-  return `the daemon was started before ${ours.join(", ")} was set here and does not see it: put it into ~/.config/ollie/env, or run `olliesrv stop` and start again`;
+  return `the daemon was started before ${ours.join(", ")} was set here and does not see it: put it into ~/.config/ollie/env, or stop the daemon (olliesrv stop) and start again`;
 }
 
 /** Whether the session's tools run without a sandbox. */
