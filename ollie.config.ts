@@ -5,6 +5,7 @@ import agentConfig from "ollie/plugins/agent-config";
 import backendAnthropic from "ollie/plugins/backend-anthropic";
 import backendCopilot from "ollie/plugins/backend-copilot";
 import backendGemini from "ollie/plugins/backend-gemini";
+import backendKiro from "ollie/plugins/backend-kiro";
 import backendOllama from "ollie/plugins/backend-ollama";
 import backendOpenai from "ollie/plugins/backend-openai";
 import backendScript from "ollie/plugins/backend-script";
@@ -33,6 +34,7 @@ export default defineConfig({
     backendGemini(),
     backendOllama(),
     backendCopilot(),
+    backendKiro(),
     tools(),
     scheduler(),
     toolsrv(),
