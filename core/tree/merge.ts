@@ -26,7 +26,7 @@ export interface Merged {
 
 export function merge(fragments: readonly Fragment[], user: string): Merged {
   const kernel: Owner = { name: "kernel", stopped: false, opens: new Set() };
-  const root = newDir("", "/", kernel, { mode: 0o555, uid: user, gid: user });
+  const root = newDir("", "/", kernel, { mode: 0o555, uid: user, gid: user, doc: "All that is served." });
   const state: State = { scopes: new Map([["/", root]]), faults: [], conflicts: [], set: new Map(), asked: new Set() };
   const waiting: Fragment[] = [];
   const sorted = [...fragments].sort((a, b) => depthOf(a.scope) - depthOf(b.scope));

@@ -34,7 +34,7 @@ export function pluginDir(kernel: KernelView): Dir<Base> {
     each(
       PerPlugin,
       {
-        doc: "One plugin.",
+        doc: "One plugin: how it fares, what went wrong last, its options.",
         list: () => rows().map(({ name }) => refOf(name)),
         get: (_, name) => (rows().some((one) => one.name === name) ? refOf(name) : undefined),
         name: (ref) => ref.name,
@@ -46,7 +46,7 @@ export function pluginDir(kernel: KernelView): Dir<Base> {
       file("config", "Its options as JSON; secrets are shown as references or left out.", ({ config }) =>
         showConfig(config),
       ),
-      file("doc", "What it is for.", ({ doc }) => `${doc}\n`),
+      file("doc", "What it is for, in a sentence.", ({ doc }) => `${doc}\n`),
     ),
   );
 }
