@@ -1,4 +1,4 @@
-/** /backends and /models. */
+/** /backends, /models and /usage. */
 import { leaf, messageOf, NineError } from "#core";
 import type { Registry } from "./registry.ts";
 
@@ -30,6 +30,10 @@ export const files = (registry: Registry) => [
       });
       return text.join("") + refused;
     },
+  }),
+  leaf("usage", {
+    doc: "Tokens and cost of all requests since the start, a line for each model and one `total`: name, tokens, USD, between tabs. A cost that is not known is `unknown`",
+    read: () => registry.usage(),
   }),
   leaf("models", {
     doc: "Models of all usable backends, `backend/model` a line, cached (`invalidate models` in ctl drops it); a backend that failed has one line `backend: why`",

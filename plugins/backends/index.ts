@@ -1,4 +1,4 @@
-/** Plugin backends: the registry of model providers, /backends and /models. Providers are plugins of their own. */
+/** Plugin backends: the registry of model providers, /backends, /models and /usage. Providers are plugins of their own. */
 import * as z from "zod";
 import { definePlugin, Root } from "#core";
 import { Backends } from "#plugins/backends";
@@ -9,7 +9,7 @@ import { registry } from "./registry.ts";
 
 export default definePlugin({
   name: "backends",
-  doc: "Registry of model providers: which are usable, which one is chosen and why, and their models.",
+  doc: "Registry of model providers: which are usable, which one is chosen and why, their models, and what they used.",
   config: z
     .strictObject({
       /** Backend of agents that name none; OLLIE_BACKEND wins. */
@@ -26,7 +26,7 @@ export default definePlugin({
       if (problem !== undefined) log.warn(problem);
     };
     refresh();
-    const backends = registry({ ...config, refresh });
+    const backends = registry({ ...config, refresh, warn: (text) => log.warn(text) });
     provide(Backends, backends);
     on(invalidate, (what) => {
       if (what === undefined || what === "models") backends.invalidate();

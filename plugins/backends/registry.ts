@@ -1,9 +1,11 @@
 /** The registry of backends: who is there, which one is used, with which model. */
 import { messageOf, NineError, OllieError } from "#core";
 import type { Backend, BackendFactory, Backends, Choice } from "#plugins/backends";
-import { defaultModel } from "./defaults.ts";
+import { ledger } from "./ledger.ts";
 import { modelLists } from "./lists.ts";
-import { helpWithModel, nearest } from "./unknown-model.ts";
+import { served } from "./served.ts";
+import { tables } from "./tables.ts";
+import { nearest } from "./unknown-model.ts";
 
 /** Where nothing names a backend, the first of these that can be used; those that are not here come last. */
 const preferred = ["anthropic", "openai", "openrouter", "gemini", "ollama", "script"];
@@ -15,6 +17,8 @@ export interface RegistryOptions {
   env?: NodeJS.ProcessEnv;
   /** Called before the environment is looked at: loads the env file anew. */
   refresh?: () => void;
+  /** Told what is wrong with the user's models.yaml. */
+  warn?: (text: string) => void;
   /** Milliseconds that one backend may take to list its models. Default 4,000. */
   limit?: number;
 }
@@ -23,12 +27,16 @@ export interface RegistryOptions {
 export interface Registry extends Backends {
   /** Every backend with what it says of itself, in the order in which they are preferred. */
   survey(): Promise<{ name: string; ok: boolean; why: string }[]>;
+  /** What all requests used, a line for each model and the total. */
+  usage(): string;
 }
 
 export function registry(options: RegistryOptions = {}): Registry {
   const env = options.env ?? process.env;
   const factories = new Map<string, BackendFactory>();
   const lists = modelLists(options.limit ?? 4_000);
+  const known = tables(env, options.warn ?? (() => {}));
+  const used = ledger();
 
   const rank = (name: string) => (preferred.indexOf(name) + preferred.length + 1) % (preferred.length + 1);
   const byPreference = () => [...factories.values()].sort((a, b) => rank(a.name) - rank(b.name));
@@ -36,9 +44,9 @@ export function registry(options: RegistryOptions = {}): Registry {
   function find(name: string, source: string): BackendFactory {
     const found = factories.get(name) ?? [...factories.values()].find((f) => f.aliases?.includes(name));
     if (found) return found;
-    throw new NineError(`${source}: unknown backend ${JSON.stringify(name.slice(0, 40))} (known: ${known()})`);
+    throw new NineError(`${source}: unknown backend ${JSON.stringify(name.slice(0, 40))} (known: ${all()})`);
   }
-  const known = () => [...factories.keys()].sort().join(" ") || "none";
+  const all = () => [...factories.keys()].sort().join(" ") || "none";
 
   async function choose(): Promise<Choice> {
     options.refresh?.();
@@ -48,7 +56,7 @@ export function registry(options: RegistryOptions = {}): Registry {
       const { ok, why } = await ask(factory);
       if (ok) return { name: factory.name, why };
     }
-    throw new NineError(`backends: none can be used (known: ${known()}); name one with OLLIE_BACKEND`);
+    throw new NineError(`backends: none can be used (known: ${all()}); name one with OLLIE_BACKEND`);
   }
 
   const list = (factory: BackendFactory) =>
@@ -57,7 +65,7 @@ export function registry(options: RegistryOptions = {}): Registry {
   async function modelOf(factory: BackendFactory, asked: string | undefined): Promise<string> {
     const fromConfig = options.backend === undefined || options.backend === factory.name ? options.model : undefined;
     const model =
-      asked || env.OLLIE_MODEL || fromConfig || (factory.defaultModel ?? (await defaultModel(factory.name)));
+      asked || env.OLLIE_MODEL || fromConfig || (factory.defaultModel ?? (await known()).defaultOf(factory.name));
     if (model) return model;
     const { models } = await list(factory);
     const some = models.length > 0 ? `: it has ${nearest(models, "").join(", ")}` : "";
@@ -82,7 +90,7 @@ export function registry(options: RegistryOptions = {}): Registry {
       options.refresh?.();
       const factory = backend ? find(backend, "backend") : find((await choose()).name, "backend");
       const made: Backend = await factory.create({ model: await modelOf(factory, model) });
-      return helpWithModel(made, () => list(factory));
+      return served(made, { list: () => list(factory), tables: known, ledger: used });
     },
     async models(backend) {
       options.refresh?.();
@@ -91,6 +99,7 @@ export function registry(options: RegistryOptions = {}): Registry {
       return Promise.all(usable.flat().map(list));
     },
     invalidate: () => lists.drop(),
+    usage: () => used.text(),
     async survey() {
       options.refresh?.();
       return Promise.all(byPreference().map(async (f) => ({ name: f.name, ...(await ask(f)) })));

@@ -1,38 +1,18 @@
 /** A model that the provider does not know: the error names three that it has. */
-import { type Backend, BackendError, type StreamEvent } from "#plugins/backends";
+import { type Backend, BackendError } from "#plugins/backends";
 
 /**
- * The same backend, whose "no such model" errors name models of its list. `list` is asked only then; where it is empty,
+ * Throws the error, or a better one in its place. `list` is asked only where it blames the model; where the list is empty,
  * or holds the model, the provider's own error stands.
  */
-export function helpWithModel(backend: Backend, list: () => Promise<{ models: string[] }>): Backend {
-  const explain = async (error: unknown): Promise<never> => {
+export function explainer(backend: Backend, list: () => Promise<{ models: string[] }>) {
+  return async (error: unknown): Promise<never> => {
     if (!blamesModel(error)) throw error;
     const { models } = await list();
     if (models.length === 0 || models.includes(backend.model)) throw error;
-    const text = `${backend.name} does not know the model ${JSON.stringify(backend.model)}: it has ${nearest(models, backend.model).join(", ")}${models.length > 3 ? ` and ${models.length - 3} more` : ""} (${error.message})`;
+    const more = models.length > 3 ? ` and ${models.length - 3} more` : "";
+    const text = `${backend.name} does not know the model ${JSON.stringify(backend.model)}: it has ${nearest(models, backend.model).join(", ")}${more} (${error.message})`;
     throw new BackendError(error.kind, text, { cause: error, ...(error.status ? { status: error.status } : {}) });
-  };
-  return {
-    get name() {
-      return backend.name;
-    },
-    get model() {
-      return backend.model;
-    },
-    setModel: (model) => backend.setModel(model),
-    contextLength: () => backend.contextLength(),
-    models: (signal) => backend.models(signal),
-    chatStream: (...request) => ({
-      // No generator in between: each event would cost its promises twice.
-      [Symbol.asyncIterator]() {
-        const events = backend.chatStream(...request)[Symbol.asyncIterator]();
-        return {
-          next: () => events.next().catch(explain),
-          return: () => events.return?.() ?? Promise.resolve({ done: true, value: undefined as never }),
-        } satisfies AsyncIterator<StreamEvent>;
-      },
-    }),
   };
 }
 

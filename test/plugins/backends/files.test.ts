@@ -11,7 +11,7 @@ import { Backends } from "../../../plugins/backends/types.ts";
 import { invalidate } from "../../../plugins/control/types.ts";
 import { type OpenAIFake, openaiFake } from "../../fakes/openai.ts";
 
-const ours = /^(OLLIE_|OPENAI_)/;
+const ours = /^(OLLIE_|OPENAI_|OPENROUTER_)/;
 let kept: NodeJS.ProcessEnv;
 let folder: string;
 let kernel: Kernel | undefined;
