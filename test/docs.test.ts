@@ -72,7 +72,7 @@ describe.each(pages)("$page", ({ fences }) => {
     expect(sh("olliesrv start")).toMatchObject({ status: 0 });
   });
   afterAll(() => {
-    sh("olliesrv stop");
+    expect(sh("olliesrv stop")).toMatchObject({ status: 0 });
     rmSync(dir, { recursive: true, force: true });
   });
 

@@ -50,7 +50,8 @@ beforeEach(() => {
   };
 });
 afterEach(() => {
-  spawnSync(process.execPath, [daemon, "stop"], { env });
+  const { status, stderr } = spawnSync(process.execPath, [daemon, "stop"], { env, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   rmSync(dir, { recursive: true, force: true });
 });
 
