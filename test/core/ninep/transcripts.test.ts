@@ -10,8 +10,15 @@ import { runTranscript } from "../../kit/transcript.ts";
 import { judge, testTree } from "../../kit/tree.ts";
 
 const folder = join(import.meta.dirname, "../../transcripts");
-const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
-const textOf = (name: string) => readFileSync(join(folder, name), "utf8");
+/** Name, and what the first line says that it shows. */
+const all = readdirSync(folder)
+  .filter((name) => name.endsWith(".txt"))
+  .map((name) => {
+    const text = readFileSync(join(folder, name), "utf8");
+    return { name, text, title: `${name}: ${text.slice(2, text.indexOf("\n"))}` };
+  });
+const ram = all.filter(({ name }) => name.startsWith("ram-"));
+const rest = all.filter((one) => !ram.includes(one));
 
 /** Connections to whatever `accept` is given the other ends of. */
 const dialer = (accept: (duplex: Duplex) => void) => () => {
@@ -22,22 +29,22 @@ const dialer = (accept: (duplex: Duplex) => void) => () => {
 
 describe("transcripts", () => {
   test("there are some of each kind", () => {
-    expect(files.filter((name) => name.startsWith("ram-")).length).toBeGreaterThan(0);
-    expect(files.filter((name) => !name.startsWith("ram-")).length).toBeGreaterThan(0);
+    expect(ram.length).toBeGreaterThan(0);
+    expect(rest.length).toBeGreaterThan(0);
   });
 
-  test.each(files.filter((name) => !name.startsWith("ram-")))("%s", async (name) => {
+  test.each(rest)("$title", async ({ text }) => {
     const { strings, plugin } = testTree();
     await using kernel = createKernel({ plugins: [plugin], user: "glenda" });
     await kernel.start();
     const how = { judge: judge(strings) } as ListenOptions;
     await runTranscript(
-      textOf(name),
+      text,
       dialer((server) => kernel.serve(server, how)),
       {
         actions: {
-          publish: (text = "") => strings.publish(text),
-          set: (text = "") => strings.set(text),
+          publish: (what = "") => strings.publish(what),
+          set: (what = "") => strings.set(what),
           release: () => strings.release(),
           slow: (...words) => expect(strings.slow).toEqual(words),
           aborted: (...words) => expect(strings.aborted.map((one) => one.replaceAll(" ", "-"))).toEqual(words),
@@ -46,13 +53,13 @@ describe("transcripts", () => {
     );
   });
 
-  test.each(files.filter((name) => name.startsWith("ram-")))("%s", async (name) => {
+  test.each(ram)("$title", async ({ text }) => {
     const tree = ramTree({ a: "0123456789", b: "" });
     const glenda = { name: "glenda", groups: [], kind: "user" } as const;
     const errors: string[] = [];
-    const options = { tree: () => tree, attach: () => glenda, onError: (text: string) => void errors.push(text) };
+    const options = { tree: () => tree, attach: () => glenda, onError: (why: string) => void errors.push(why) };
     await runTranscript(
-      textOf(name),
+      text,
       dialer((server) => void serve(server, options)),
     );
     expect(errors).toEqual([]);
