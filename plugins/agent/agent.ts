@@ -20,7 +20,7 @@ export function makeAgent(
   saved: Omit<SavedAgent, "messages" | "queue">,
   parts: { config: AgentConfig; provider: Backend },
 ): Runtime {
-  const { id, creator, usage, chat: mark } = saved;
+  const { id, creator, depth = 0, usage, chat: mark } = saved;
   const known = new Set([...fields, "messages", "queue"]);
   const unknown = Object.fromEntries(Object.entries(saved).filter(([key]) => !known.has(key)));
   const log: Logger = deps.log.child({ agent: id });
@@ -29,6 +29,7 @@ export function makeAgent(
     id,
     session,
     creator,
+    depth,
     ...parts,
     name: saved.name,
     agent: saved.agent,
@@ -79,6 +80,7 @@ export function makeAgent(
 const fields: (keyof SavedAgent)[] = [
   "id",
   "creator",
+  "depth",
   "name",
   "agent",
   "backend",

@@ -22,20 +22,34 @@ export interface Wishes {
 
 export const wishKeys = ["name", "cwd", "backend", "model", "agent"] as const;
 
+function checkGeneration(what: string, { depth }: Runtime): void {
+  if (depth >= limits.generations)
+    throw new NineError(`${what}: agents that agents make are at most ${limits.generations} deep`);
+}
+
+/** What an agent makes may work where it may itself. */
+function checkInside(what: string, cwd: string, creator: Runtime): void {
+  const above = creator.cwd === "/" ? "/" : `${creator.cwd}/`;
+  if (!`${cwd}/`.startsWith(above))
+    throw new NineError(`${what}: cwd ${JSON.stringify(cwd)} is outside of its creator's, ${creator.cwd}`);
+}
+
 /** `names`: names of the session's agents, and of those being made. `add`: it is one of them from now on. */
 export async function createAgent(
   deps: Deps,
   session: Session,
   wishes: Wishes,
   names: Set<string>,
-  creator: string | undefined,
+  creator: Runtime | undefined,
   add: (rt: Runtime) => void,
 ): Promise<Runtime> {
   const what = "agent/new";
   const id = randomUUID();
   const name = checkName(wishes.name ?? id.slice(0, 8), what);
+  if (creator) checkGeneration(what, creator);
   if (wishes.cwd === undefined) throw new NineError(`${what}: cwd is missing (keys: ${wishKeys.join(" ")})`);
   const cwd = checkCwd(what, wishes.cwd);
+  if (creator) checkInside(what, cwd, creator);
   if (names.has(name)) throw new NineError(`${what}: name ${JSON.stringify(name)} is taken`);
   if (names.size >= limits.agents) throw new NineError(`${what}: a session has at most ${limits.agents} agents`);
   // Reserved before the first wait: two requests at once can not both have it.
@@ -60,7 +74,7 @@ export async function createAgent(
       session,
       {
         ...{ id, name, cwd, prime, system, agent: config.name, backend: provider.name, model: provider.model },
-        ...(creator ? { creator } : {}),
+        ...(creator ? { creator: creator.id, depth: creator.depth + 1 } : {}),
         ...{ params: config.params, tools: firstTools(deps.tools, config), plan: "", feed: "" },
         ...{
           usage: noTotals(),

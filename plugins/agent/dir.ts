@@ -18,12 +18,14 @@ export function agentDir(roster: Roster): Dir<SessionAt> {
       mode: 0o666,
       doc: "Write cwd=DIR [backend=] [model=] [agent=CONFIG] [name=]; then read id= and name= of the new agent.",
       deny: (principal, _op, c) =>
-        stranger(principal, c) ? "agent/new: permission denied: agents of this session only" : undefined,
-      rights: "agents of the session",
+        stranger(principal, c)
+          ? "agent/new: permission denied: agents of this session and its creator only"
+          : undefined,
+      rights: "agents of the session and its creator; cwd has to lie in theirs",
       async rdwr(c, body) {
         if (body === undefined) return usage;
         const values = parseKeys(new TextDecoder().decode(body), wishKeys, "agent/new");
-        const rt = await roster.create(c.session, Object.fromEntries(values), c.principal.agent);
+        const rt = await roster.create(c.session, Object.fromEntries(values), c.principal);
         return `id=${rt.id}\nname=${rt.name}\n`;
       },
     }),
@@ -49,5 +51,5 @@ export function agentDir(roster: Roster): Dir<SessionAt> {
   );
 }
 
-const stranger = (principal: Principal, c: SessionAt): boolean =>
-  principal.kind === "agent" && principal.session !== c.session.id;
+const stranger = ({ kind, agent, session }: Principal, c: SessionAt): boolean =>
+  kind === "agent" && session !== c.session.id && (agent === undefined || agent !== c.session.creator?.agent);

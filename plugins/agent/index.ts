@@ -52,6 +52,7 @@ export default definePlugin({
       compactor: () => api.tryUse(Compactor),
       options: { retryBaseMs, idleMs, resultBytes, maxCost },
       spent: (session) => agents.spent(session),
+      children: (rt) => agents.children(rt),
       delay: (ms, signal) => sleep(ms, undefined, { signal }),
       random: Math.random,
     };

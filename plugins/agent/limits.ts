@@ -8,6 +8,8 @@ export const limits = {
   queue: 1_000,
   /** Agents of one session. */
   agents: 64,
+  /** Agents made by agents, one by the other. */
+  generations: 4,
   /** Turns that hooks cause, one behind the other. */
   depth: 8,
   /** Attempts after the first one to get a reply. */

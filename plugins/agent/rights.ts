@@ -9,14 +9,19 @@ export type SessionAt = Base & { readonly session: Session };
 /** What handlers of an agent's files get. */
 export type AgentAt = SessionAt & { readonly agent: Agent };
 
-/** `self`: the agent; `creator`: the agent that made it; `kin`: agents of its session; `other`: all other agents. */
+/**
+ * `self`: the agent; `creator`: the agent that made it or its session; `kin`: agents of its session, and of those that it
+ * made; `other`: all other agents.
+ */
 export type Who = "user" | "self" | "creator" | "kin" | "other";
 
 export function who(principal: Principal, rt: Runtime): Who {
   if (principal.kind !== "agent") return "user";
   if (principal.agent === rt.id) return "self";
-  if (principal.agent !== undefined && principal.agent === rt.creator) return "creator";
-  return principal.session === rt.session.id ? "kin" : "other";
+  const { agent, session = "" } = principal;
+  if (agent !== undefined && (agent === rt.creator || agent === rt.session.creator?.agent)) return "creator";
+  if (session === rt.session.id) return "kin";
+  return rt.deps.sessions.get(session)?.creator?.agent === rt.id ? "kin" : "other";
 }
 
 type Access = "" | "r" | "w" | "rw";

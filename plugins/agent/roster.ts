@@ -1,6 +1,6 @@
 /** The agents of all sessions, and the part of a session's life that concerns them. */
 import { rm } from "node:fs/promises";
-import { messageOf, NineError } from "#core";
+import { messageOf, NineError, type Principal } from "#core";
 import { checkName, type Session, type SessionPart } from "#plugins/sessions";
 import { close, rest } from "./agent.ts";
 import { createAgent, type Wishes, wishKeys } from "./create.ts";
@@ -9,17 +9,20 @@ import { pause, resume } from "./loop.ts";
 import { type Addressed, type Repairs, restedLine, restoreAgent, snapshotOf } from "./persist.ts";
 import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
 import { type SavedAgent, toSaved } from "./saved.ts";
+import { noTotals, sumOf } from "./totals.ts";
 import { transcriptOf } from "./transcript.ts";
 
 export interface Roster {
   list(session: Session): Runtime[];
   /** By name or UUID. */
   get(session: Session, nameOrId: string): Runtime | undefined;
-  create(session: Session, wishes: Wishes, creator?: string): Promise<Runtime>;
+  /** `by`: who asks; what an agent makes is its child. */
+  create(session: Session, wishes: Wishes, by?: Principal): Promise<Runtime>;
   rename(rt: Runtime, name: string): Promise<void>;
   kill(rt: Runtime): Promise<void>;
-  /** USD of all agents of a session. */
+  /** As Deps. */
   spent(session: Session): number;
+  children(rt: Runtime): Runtime[];
   readonly part: SessionPart;
 }
 
@@ -47,15 +50,30 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
     row(rt.session).agents.delete(rt.id);
     row(rt.session).names.delete(rt.name);
   };
-  const create = async (session: Session, wishes: Wishes, creator?: string) => {
+  const inSession = (session: Session, key: string) =>
+    row(session).agents.get(key) ?? list(session).find((rt) => rt.name === key);
+  const runtimeOf = ({ session = "", agent = "" }: Partial<Principal>): Runtime | undefined => {
+    const at = deps.sessions.get(session);
+    return at && inSession(at, agent);
+  };
+  /** The session that a person made, from which this one comes. */
+  const rootOf = (session: Session): Session => {
+    const above = session.creator && deps.sessions.get(session.creator.session);
+    return above ? rootOf(above) : session;
+  };
+  const create = async (session: Session, wishes: Wishes, by?: Principal) => {
+    const creator = by?.kind === "agent" ? runtimeOf(by) : undefined;
+    if (by?.kind === "agent" && !creator) throw new NineError("agent/new: the agent that asks is gone");
     if (session.dead) throw new NineError("agent/new: session is dead");
     if (wishes.name !== undefined && taken(wishes.name))
       throw new NineError(`agent/new: name ${JSON.stringify(wishes.name)} is reserved`);
     return createAgent(deps, session, wishes, row(session).names, creator, add);
   };
+  const creatorOf = ({ creator = "", session }: Runtime): Runtime | undefined =>
+    row(session).agents.get(creator) ?? runtimeOf({ session: session.creator?.session ?? "", agent: creator });
   return {
     list,
-    get: (session, name) => row(session).agents.get(name) ?? list(session).find((rt) => rt.name === name),
+    get: inSession,
     create,
     async rename(rt, name) {
       if (name === rt.name) return;
@@ -74,6 +92,11 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await rest(rt);
       // In one tick, as with `created`.
       remove(rt);
+      const creator = creatorOf(rt);
+      if (creator) {
+        const gone = sumOf([rt.totals, ...(creator.totals.gone ? [{ ...noTotals(), ...creator.totals.gone }] : [])]);
+        void record(creator, { kind: "totals", totals: { ...creator.totals, gone } });
+      }
       const written = deps.sessions.journal(rt.session, { agent: rt.id, kind: "killed" });
       await kept(rt, "journal", written);
       await close(rt);
@@ -82,13 +105,23 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
       publish(rt, "kill", `A kill ${pathOf(rt)}`);
     },
-    spent: (session) => list(session).reduce((sum, rt) => sum + rt.totals.cost, 0),
+    spent(session) {
+      const root = rootOf(session);
+      const all = deps.sessions.list().filter((one) => one === root || (one.creator && rootOf(one) === root));
+      return sumOf(all.flatMap(list).map(({ totals }) => totals)).cost;
+    },
+    children: (rt) =>
+      deps.sessions
+        .list()
+        .filter((session) => session === rt.session || session.creator?.agent === rt.id)
+        .flatMap(list)
+        .filter(({ creator }) => creator === rt.id),
     part: {
       name: "agents",
       keys: wishKeys.filter((key) => key !== "name"),
       trigger: "cwd",
-      async create(session, values) {
-        const rt = await create(session, Object.fromEntries(values));
+      async create(session, values, by) {
+        const rt = await create(session, Object.fromEntries(values), by);
         return `agent.id=${rt.id}\nagent.name=${rt.name}\n`;
       },
       rows: (session) =>

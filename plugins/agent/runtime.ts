@@ -31,8 +31,10 @@ export interface Deps {
   readonly events: Events;
   readonly compactor: () => Compactor | undefined;
   readonly options: Options;
-  /** USD that the agents of a session have cost. */
+  /** USD that a session has cost, with those that its agents made and the one that made it: one limit holds for all. */
   readonly spent: (session: Session) => number;
+  /** The agents that it made, in its session and in others. */
+  readonly children: (rt: Runtime) => Runtime[];
   /** Rejects with the signal's reason when it aborts. */
   readonly delay: (ms: number, signal: AbortSignal) => Promise<void>;
   /** As Math.random. */
@@ -68,6 +70,8 @@ export interface Runtime extends Settings {
   readonly id: string;
   readonly session: Session;
   readonly creator: string | undefined;
+  /** Agents that made it, one by the other; 0: a person made it. */
+  readonly depth: number;
   config: AgentConfig;
   provider: Backend;
   readonly history: History;

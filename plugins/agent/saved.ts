@@ -51,6 +51,8 @@ export interface SavedAgent extends Settings {
   id: string;
   /** UUID of the agent that made it. */
   creator?: string;
+  /** Agents that made it, one by the other. */
+  depth?: number;
   messages: SavedMessage[];
   usage: Totals;
   queue: Prompt[];

@@ -1,6 +1,20 @@
 /** `stats`: one key=value a line. */
 import { type Runtime, waiting } from "./runtime.ts";
-import { dollars, usageText } from "./totals.ts";
+import { dollars, sumOf, usageText } from "./totals.ts";
+
+/** An agent, and all that it, its children and theirs have made. */
+const family = (rt: Runtime): Runtime[] => [rt, ...rt.deps.children(rt).flatMap(family)];
+
+function withChildren(rt: Runtime): [string, string | number][] {
+  const all = family(rt);
+  if (all.length === 1 && !rt.totals.gone) return [];
+  const sum = sumOf(all.map(({ totals }) => totals));
+  return [
+    ["children", all.length - 1],
+    ["usageWithChildren", usageText(sum)],
+    ["costWithChildren", dollars(sum.cost)],
+  ];
+}
 
 export function statsOf(rt: Runtime): string {
   const { totals } = rt;
@@ -18,6 +32,7 @@ export function statsOf(rt: Runtime): string {
     ["requests", totals.requests],
     ["steps", totals.steps],
     ["messages", rt.history.messages.length],
+    ...withChildren(rt),
   ];
   return rows.map(([key, value]) => `${key}=${value}\n`).join("");
 }

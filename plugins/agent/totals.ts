@@ -1,17 +1,38 @@
 /** Tokens and cost of one agent, and how `stats` words them. */
 import type { Usage } from "#plugins/backends";
 
-export interface Totals {
+/** What sums up over agents. */
+export interface Sums {
   input: number;
   output: number;
   cached: number;
   requests: number;
+  estimated: boolean;
+  /** USD. */
+  cost: number;
+}
+
+export interface Totals extends Sums {
   /** Tool rounds. */
   steps: number;
-  estimated: boolean;
-  /** USD, of everything and of the last turn. */
-  cost: number;
+  /** USD, of the last turn. */
   costLast: number;
+  /** Of children that were killed. */
+  gone?: Sums;
+}
+
+/** Sums of several agents, each with its killed children. */
+export function sumOf(all: readonly Totals[]): Sums {
+  const sum: Sums = { input: 0, output: 0, cached: 0, requests: 0, estimated: false, cost: 0 };
+  for (const one of all.flatMap((totals) => [totals, totals.gone ?? []].flat())) {
+    sum.input += one.input;
+    sum.output += one.output;
+    sum.cached += one.cached;
+    sum.requests += one.requests;
+    sum.estimated ||= one.estimated;
+    sum.cost += one.cost;
+  }
+  return sum;
 }
 
 export const noTotals = (): Totals => ({
@@ -35,7 +56,7 @@ export function addUsage(to: Totals, usage: Usage): void {
   to.costLast += usage.costUSD ?? 0;
 }
 
-export function usageText({ input, output, cached, requests, estimated }: Totals): string {
+export function usageText({ input, output, cached, requests, estimated }: Sums): string {
   const more = cached > 0 ? `, ${cached} cached` : "";
   return `${input} in, ${output} out, ${requests} requests${more}${estimated ? " [estimated]" : ""}`;
 }

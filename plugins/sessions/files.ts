@@ -33,7 +33,10 @@ export function sessionDir(sessions: Registry, sandbox: (session: Session) => st
           await sessions.save(session);
         },
         remove: (session) => sessions.kill(session),
-        deny: (principal, op) => (principal.kind === "agent" ? `session: agents may not ${op} it` : undefined),
+        deny: (principal, op, session) =>
+          principal.kind !== "agent" || (op === "remove" && principal.agent === session.creator?.agent)
+            ? undefined
+            : `session: permission denied: this agent may not ${op} it`,
       },
       ...files(sessions, sandbox),
     ),

@@ -1,9 +1,9 @@
 /** /session/new: makes a session, and with a part's trigger key (`cwd=`) what the part makes, in one step or not at all. */
-import { type Base, type Leaf, leaf, NineError } from "#core";
+import { type Base, type Leaf, leaf, NineError, type Principal } from "#core";
 import { checkVariable } from "./env.ts";
 import { parseKeys } from "./keys.ts";
 import type { Registry } from "./sessions.ts";
-import type { SessionPart } from "./types.ts";
+import type { Session, SessionPart } from "./types.ts";
 
 const own = ["name", "remote", "env."];
 
@@ -15,11 +15,15 @@ export function newSession(sessions: Registry): Leaf<Base> {
     if (values.has("remote")) throw new NineError("session/new: remote sessions are not available yet");
     const wanted = sessions.parts.filter((part) => isWanted(part, values));
     const name = values.get("name");
-    const session = sessions.create({ ...(name !== undefined && { name }), env: variables(values) });
+    const session = sessions.create({
+      ...(name !== undefined && { name }),
+      ...creatorOf(c.principal),
+      env: variables(values),
+    });
     try {
       await sessions.save(session);
       let reply = `id=${session.id}\nname=${session.name}\n`;
-      for (const part of wanted) reply += await part.create(session, valuesOf(part, values), c.principal.name);
+      for (const part of wanted) reply += await part.create(session, valuesOf(part, values), c.principal);
       return reply;
     } catch (error) {
       await sessions.kill(session);
@@ -34,9 +38,7 @@ export function newSession(sessions: Registry): Leaf<Base> {
       "Read before a write it gives the keys.",
     mode: 0o666,
     max: 256 * 1024,
-    deny: (principal, op) =>
-      op === "w" && principal.kind === "agent" ? "session/new: agents make no sessions" : undefined,
-    rights: "user and hooks",
+    rights: "what an agent makes is its child: cwd has to lie in the agent's, what it costs counts as the agent's",
     rdwr: (c, body) =>
       body === undefined
         ? keys()
@@ -44,6 +46,12 @@ export function newSession(sessions: Registry): Leaf<Base> {
             .join("")
         : make(c, new TextDecoder().decode(body)),
   });
+}
+
+function creatorOf({ kind, session, agent }: Principal): { creator?: Session["creator"] } {
+  if (kind !== "agent") return {};
+  if (session === undefined || agent === undefined) throw new NineError("session/new: permission denied");
+  return { creator: { session, agent } };
 }
 
 /** Whether the request asks the part for something. Throws where its trigger is missing. */

@@ -62,6 +62,20 @@ interface Entry {
   ending?: Promise<void>;
 }
 
+interface Values extends Pick<Session, "id" | "name" | "created"> {
+  env: Record<string, string>;
+  creator: Session["creator"];
+}
+
+const newSession = ({ id, name, env, created, creator }: Values): Session => ({
+  id,
+  name,
+  created,
+  env: new Map(Object.entries(env)),
+  ...(creator && { creator }),
+  dead: false,
+});
+
 export function registry({ folder, publish, report, taken, end }: Surroundings): Registry {
   const entries = new Map<string, Entry>();
   const parts: SessionPart[] = [];
@@ -133,8 +147,16 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       const head = headOf(entry);
       entry.head = JSON.stringify(head);
       const own = [...has].map((part) => [part.name, part.snapshot(session)]);
-      const { id, created } = session;
-      return encode({ ...head, seq, id, created, unknown, sections: { ...sections, ...Object.fromEntries(own) } });
+      const { id, created, creator } = session;
+      return encode({
+        ...head,
+        seq,
+        id,
+        created,
+        ...(creator && { creator }),
+        unknown,
+        sections: { ...sections, ...Object.fromEntries(own) },
+      });
     });
 
   /** Journals the header where it changed. */
@@ -239,8 +261,8 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     rows: (session) => rowsOf(entryOf(session)),
     adopt(scan) {
       damaged.push(...scan.damaged);
-      for (const { id, name, created, env, unknown, rows } of scan.headers) {
-        const session: Session = { id, name: id, env: new Map(Object.entries(env)), created, dead: false };
+      for (const { id, name, created, env, creator, unknown, rows } of scan.headers) {
+        const session = newSession({ id, name: id, env, created, creator });
         const entry = add(session, { has: new Set(), unknown, rows });
         try {
           session.name = checkFree(name || id.slice(0, 8), "session");
@@ -253,12 +275,12 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
         entry.head = JSON.stringify(headOf(entry));
       }
     },
-    create({ name, env = {} }) {
+    create({ name, env = {}, creator }) {
       if (entries.size >= SESSIONS) throw new NineError(`session/new: there are ${SESSIONS} sessions already (limit)`);
       for (const [key, value] of Object.entries(env)) checkVariable(key, value, "session/new");
       const id = randomUUID();
       const free = checkFree(name ?? id.slice(0, 8), "session/new");
-      const session: Session = { id, name: free, env: new Map(Object.entries(env)), created: Date.now(), dead: false };
+      const session = newSession({ id, name: free, env, created: Date.now(), creator });
       const entry = add(session);
       publish(topic(session, "new"), `S new session/${free}`);
       told(entry, snapshot(entry)).catch(() => {});

@@ -5,7 +5,7 @@
  *   }
  * Keys that this version does not know are kept and written back.
  */
-import type { AgentRow } from "./types.ts";
+import type { AgentRow, Session } from "./types.ts";
 
 export const VERSION = 1;
 
@@ -19,6 +19,7 @@ export interface Header {
   name: string;
   created: number;
   env: Record<string, string>;
+  creator?: Session["creator"];
   /** For listings before the parts are restored. */
   rows: readonly AgentRow[];
   /** Keys of `session` that are not ours. */
@@ -30,8 +31,9 @@ export interface Snapshot extends Header {
   sections: Record<string, unknown>;
 }
 
-export function encode({ seq, id, name, created, env, rows, unknown, sections }: Snapshot): string {
-  const head = JSON.stringify({ version: VERSION, seq, session: { ...unknown, id, name, created, env }, rows });
+export function encode({ seq, id, name, created, env, creator, rows, unknown, sections }: Snapshot): string {
+  const session = { ...unknown, id, name, created, env, ...(creator && { creator }) };
+  const head = JSON.stringify({ version: VERSION, seq, session, rows });
   const body = Object.entries(sections).filter(([, value]) => value !== undefined);
   const lines = body.map(([key, value]) => `,\n${JSON.stringify(key)}:${JSON.stringify(value)}`);
   return `${head.slice(0, -1)}${lines.join("")}${END}`;
@@ -74,19 +76,25 @@ function header(value: Record<string, unknown>): Header {
   if (typeof value.version === "number" && value.version > VERSION)
     throw new NewerVersion(`it was written by a newer ollie (version ${value.version}, this one reads ${VERSION})`);
   if (!isRecord(value.session) || typeof value.session.id !== "string") throw new Error("it holds no session");
-  const { id, name, created, env, ...unknown } = value.session;
+  const { id, name, created, env, creator, ...unknown } = value.session;
   return {
     seq: typeof value.seq === "number" ? value.seq : 0,
     id,
     name: typeof name === "string" ? name : "",
     created: typeof created === "number" ? created : 0,
     env: strings(env),
+    ...creatorIn(creator),
     rows: rowsOf(value.rows),
     unknown,
   };
 }
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+function creatorIn(value: unknown): { creator?: Session["creator"] } {
+  const { session, agent } = isRecord(value) ? value : {};
+  return typeof session === "string" && typeof agent === "string" ? { creator: { session, agent } } : {};
+}
 
 const rowsOf = (value: unknown): AgentRow[] => (Array.isArray(value) ? value.filter(isRecord).map(row) : []);
 

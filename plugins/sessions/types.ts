@@ -1,5 +1,5 @@
 /** What others may import of plugin sessions. */
-import { Root, token } from "#core";
+import { type Principal, Root, token } from "#core";
 
 export interface Session {
   /** UUIDv4, immutable. */
@@ -10,6 +10,8 @@ export interface Session {
   readonly env: Map<string, string>;
   /** Milliseconds since the epoch. */
   readonly created: number;
+  /** UUIDs of the agent that made it and of that agent's session; undefined: a person made it. */
+  readonly creator?: { readonly session: string; readonly agent: string };
   /** True from `kill` on. */
   dead: boolean;
 }
@@ -38,7 +40,7 @@ export interface SessionPart {
   readonly keys: readonly string[];
   readonly trigger: string;
   /** Makes what `keys` ask for; its text is appended to the reply of session/new. Throws NineError; then the session is undone. */
-  create(session: Session, values: ReadonlyMap<string, string>, principal: string): Promise<string>;
+  create(session: Session, values: ReadonlyMap<string, string>, by: Principal): Promise<string>;
   rows(session: Session): AgentRow[];
   /** `invalidate` comes only where the session was restored. */
   verb(session: Session, verb: "pause" | "resume" | "invalidate"): void | Promise<void>;
@@ -63,7 +65,7 @@ export interface Sessions {
   list(): Session[];
   /** By name or UUID. */
   get(nameOrId: string): Session | undefined;
-  create(values: { name?: string; env?: Record<string, string> }): Session;
+  create(values: { name?: string; env?: Record<string, string>; creator?: Session["creator"] }): Session;
   rename(session: Session, name: string): void;
   kill(session: Session): Promise<void>;
   /**

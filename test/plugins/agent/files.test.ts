@@ -245,7 +245,8 @@ test("agents may do what the table says", async () => {
   const as = (agent: string, of = session): typeof fs =>
     fs.as({ name: agent, groups: ["agent"], kind: "agent", agent, session: of } satisfies Principal);
   const self = as(agent().id);
-  const kin = as("11111111-1111-4111-8111-111111111111");
+  const made = await fs.rdwr("/session/s1/agent/new", `name=k cwd=${cwd}`);
+  const kin = as(/id=(.*)/.exec(made)?.[1] ?? "");
   const other = as("22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333");
   const denied = /permission denied/;
   expect(await self.read(`${A}/stats`)).toContain("state=idle");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Principal } from "#core";
 import { Events } from "#plugins/events";
-import { must, start } from "./kit.ts";
+import { must, start, tempDir } from "./kit.ts";
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
 
@@ -104,10 +104,30 @@ test("env shows an agent no secrets and nothing of another session", async () =>
   await expect(fs.as(agent).read("/session/other/env")).rejects.toThrow("permission denied");
   await expect(fs.as(agent).write("/session/mine/env", "A=2")).rejects.toThrow();
   await expect(fs.as(agent).rdwr("/session/mine/ctl", "kill")).rejects.toThrow();
-  await expect(fs.as(agent).rdwr("/session/new", "name=x")).rejects.toThrow();
   await expect(fs.as(agent).remove("/session/mine")).rejects.toThrow();
   await expect(fs.as(agent).rename("/session/mine", "yours")).rejects.toThrow();
   expect(sessions.get("mine")?.env.get("A")).toBe("1");
+});
+
+test("a session that an agent makes says so, also after a restart, and its maker alone may remove it", async () => {
+  const dir = tempDir();
+  const first = await start(dir);
+  await first.fs.rdwr("/session/new", "name=mine");
+  const principal = (agent: string, session: string): Principal => ({
+    ...{ name: agent, groups: ["agent"], kind: "agent", agent, session },
+  });
+  const maker = principal("a", must(first.sessions.get("mine")).id);
+  await first.fs.as(maker).rdwr("/session/new", "name=child");
+  await first.kernel.close();
+  const { fs, sessions } = await start(dir);
+  expect(must(sessions.get("child")).creator).toEqual({ session: must(sessions.get("mine")).id, agent: "a" });
+  expect(must(sessions.get("mine")).creator).toBeUndefined();
+  await expect(fs.as(principal("b", maker.session ?? "")).remove("/session/child")).rejects.toThrow(
+    "permission denied",
+  );
+  await expect(fs.as(maker).rename("/session/child", "x")).rejects.toThrow("permission denied");
+  await fs.as(maker).remove("/session/child");
+  expect(sessions.get("child")).toBeUndefined();
 });
 
 test("a session is renamed by its name file and by the directory", async () => {

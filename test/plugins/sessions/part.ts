@@ -28,10 +28,10 @@ export function notesPart(service: () => Sessions): Notes {
       of(session).push(text);
       await service().journal(session, { note: text });
     },
-    async create(session, values, principal) {
+    async create(session, values, by) {
       if (values.get("cwd") === "/nowhere") throw new NineError("agent/new: cwd /nowhere is no directory");
       await this.add(session, [...values].map(([k, v]) => `${k}=${v}`).join(","));
-      return `made=${values.get("cwd")} by ${principal}\n`;
+      return `made=${values.get("cwd")} by ${by.name}\n`;
     },
     rows: (session) =>
       of(session).map((note, n) => ({ state: "idle", cwd: note, backend: "b", model: "m", name: `n${n}`, id: `${n}` })),
