@@ -1,6 +1,7 @@
 /** `stats`: one key=value a line. */
+import { cacheText } from "./prefix.ts";
 import { type Runtime, waiting } from "./runtime.ts";
-import { dollars, sumOf, usageText } from "./totals.ts";
+import { costText, sumOf, usageText } from "./totals.ts";
 
 /** An agent, and all that it, its children and theirs have made. */
 const family = (rt: Runtime): Runtime[] => [rt, ...rt.deps.children(rt).flatMap(family)];
@@ -12,7 +13,7 @@ function withChildren(rt: Runtime): [string, string | number][] {
   return [
     ["children", all.length - 1],
     ["usageWithChildren", usageText(sum)],
-    ["costWithChildren", dollars(sum.cost)],
+    ["costWithChildren", costText(sum.cost, sum.unpriced)],
   ];
 }
 
@@ -21,14 +22,15 @@ export function statsOf(rt: Runtime): string {
   const rows: [key: string, value: string | number][] = [
     ["state", rt.watch.get("state")],
     ["usage", usageText(totals)],
-    ["cost", dollars(totals.cost)],
-    ["costLast", dollars(totals.costLast)],
+    ["cost", costText(totals.cost, totals.unpriced)],
+    ["costLast", costText(totals.costLast, totals.unpricedLast)],
     ["ctxsz", rt.watch.get("ctxsz")],
     ["queued", waiting(rt).length],
     ["held", rt.held ? 1 : 0],
     ["in", totals.input],
     ["out", totals.output],
     ["cached", totals.cached],
+    ["cache", cacheText(rt)],
     ["requests", totals.requests],
     ["steps", totals.steps],
     ["messages", rt.history.messages.length],

@@ -2,6 +2,7 @@
 import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
+import { watchPrefix } from "./prefix.ts";
 import { info, pathOf, publish, type Runtime } from "./runtime.ts";
 import { addUsage, usageText } from "./totals.ts";
 import { usage as usageHook } from "./types.ts";
@@ -44,6 +45,7 @@ export async function stream(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
+  watchPrefix(rt, messages, tools);
   const attempt = new AbortController();
   const stop = () => attempt.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });

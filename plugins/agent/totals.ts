@@ -8,22 +8,27 @@ export interface Sums {
   cached: number;
   requests: number;
   estimated: boolean;
-  /** USD. */
+  /** USD, of the requests whose cost is known. */
   cost: number;
+  /** Requests whose cost is not known. */
+  unpriced: number;
 }
 
 export interface Totals extends Sums {
   /** Tool rounds. */
   steps: number;
-  /** USD, of the last turn. */
+  /** Tokens written to caches of providers. */
+  written: number;
+  /** The same two of the last turn. */
   costLast: number;
+  unpricedLast: number;
   /** Of children that were killed. */
   gone?: Sums;
 }
 
 /** Sums of several agents, each with its killed children. */
 export function sumOf(all: readonly Totals[]): Sums {
-  const sum: Sums = { input: 0, output: 0, cached: 0, requests: 0, estimated: false, cost: 0 };
+  const sum: Sums = { input: 0, output: 0, cached: 0, requests: 0, estimated: false, cost: 0, unpriced: 0 };
   for (const one of all.flatMap((totals) => [totals, totals.gone ?? []].flat())) {
     sum.input += one.input;
     sum.output += one.output;
@@ -31,6 +36,7 @@ export function sumOf(all: readonly Totals[]): Sums {
     sum.requests += one.requests;
     sum.estimated ||= one.estimated;
     sum.cost += one.cost;
+    sum.unpriced += one.unpriced;
   }
   return sum;
 }
@@ -42,8 +48,11 @@ export const noTotals = (): Totals => ({
   requests: 0,
   steps: 0,
   estimated: false,
+  written: 0,
   cost: 0,
   costLast: 0,
+  unpriced: 0,
+  unpricedLast: 0,
 });
 
 export function addUsage(to: Totals, usage: Usage): void {
@@ -52,8 +61,11 @@ export function addUsage(to: Totals, usage: Usage): void {
   to.cached += usage.cachedInput ?? 0;
   to.requests++;
   to.estimated ||= usage.estimated === true;
+  to.written += usage.cacheCreation ?? 0;
   to.cost += usage.costUSD ?? 0;
   to.costLast += usage.costUSD ?? 0;
+  to.unpriced += usage.costUSD === undefined ? 1 : 0;
+  to.unpricedLast += usage.costUSD === undefined ? 1 : 0;
 }
 
 export function usageText({ input, output, cached, requests, estimated }: Sums): string {
@@ -71,7 +83,13 @@ export function usedSince(before: Totals, now: Totals): string | undefined {
     cached: now.cached - before.cached,
     requests: now.requests - before.requests,
   };
-  return used.costLast > 0 ? `${usageText(used)}, ${dollars(used.costLast)}` : usageText(used);
+  return used.costLast > 0 ? `${usageText(used)}, ${costText(used.costLast, used.unpricedLast)}` : usageText(used);
+}
+
+/** What is not known is not nothing: the part that is known is told beside it. */
+export function costText(known: number, unpriced: number): string {
+  if (unpriced === 0) return dollars(known);
+  return known > 0 ? `unknown (${dollars(known)} is known)` : "unknown";
 }
 
 export const dollars = (amount: number): string => `$${amount.toFixed(4)}`;
