@@ -3,6 +3,7 @@ import { messageOf, NineError, OllieError } from "#core";
 import type { Backend, BackendFactory, Backends, Choice } from "#plugins/backends";
 import { ledger } from "./ledger.ts";
 import { modelLists } from "./lists.ts";
+import { rowOf } from "./prices.ts";
 import { served } from "./served.ts";
 import { tables } from "./tables.ts";
 import { nearest } from "./unknown-model.ts";
@@ -97,6 +98,13 @@ export function registry(options: RegistryOptions = {}): Registry {
       if (backend) return [await list(find(backend, "backend"))];
       const usable = await Promise.all(byPreference().map(async (f) => ((await ask(f)).ok ? [f] : [])));
       return Promise.all(usable.flat().map(list));
+    },
+    async about(backend, model) {
+      const table = await known();
+      const { context, input, output } = rowOf(table.models, model) ?? {};
+      const price = table.isFree(backend) || /:free$/i.test(model) ? { input: 0, output: 0 } : { input, output };
+      const facts = { context, ...price };
+      return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
     },
     invalidate: () => lists.drop(),
     usage: () => used.text(),

@@ -143,6 +143,15 @@ export interface Choice {
   why: string;
 }
 
+/** What the tables say of a model, which its provider may know better. */
+export interface ModelFacts {
+  /** Tokens. */
+  context?: number;
+  /** USD per million tokens; 0 where it is free, undefined where it is not known. */
+  input?: number;
+  output?: number;
+}
+
 export interface Backends {
   register(factory: BackendFactory): () => void;
   names(): string[];
@@ -152,6 +161,8 @@ export interface Backends {
   create(options: { backend?: string; model?: string }): Promise<Backend>;
   /** Models of one backend, or of all; cached; a failing backend gives its reason in place of names. */
   models(backend?: string): Promise<{ backend: string; models: string[]; error?: string }[]>;
+  /** Asks nobody: window and price as data/models.yaml and the user's own tell. */
+  about(backend: string, model: string): Promise<ModelFacts>;
   invalidate(): void;
 }
 
