@@ -13,6 +13,7 @@ import backends from "ollie/plugins/backends";
 import control from "ollie/plugins/control";
 import events from "ollie/plugins/events";
 import logPino from "ollie/plugins/log-pino";
+import proc from "ollie/plugins/proc";
 import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
@@ -39,5 +40,6 @@ export default defineConfig({
     scheduler(),
     toolsrv(),
     agent(),
+    proc(),
   ],
 });

@@ -116,7 +116,7 @@ async function run(
   if (gate.value) return { content: `error: ${gate.value.block || `${call.name} was blocked`}`, isError: true };
   const checked = checkArgs(tool, draft.args);
   if (!checked.ok) return { content: `error: ${checked.error}`, isError: true };
-  const { args, timeout } = checked;
+  const { args, timeout, background } = checked;
   const work = () =>
     rt.deps.runner.call(
       {
@@ -130,11 +130,15 @@ async function run(
         cwd: rt.cwd,
         env: Object.fromEntries(rt.session.env),
         timeout,
+        background,
       },
       { signal, onOutput: (text) => output.write(i, text) },
     );
   const key = JSON.stringify([call.name, args, rt.cwd]);
-  const result = await (rt.turn ? rt.turn.reads.through(tool.scope, key, work) : work());
+  // What runs beside the turn may change what is read.
+  const alone = !background && rt.deps.runner.processes(rt.session.id, rt.id).every(({ end }) => end);
+  if (!alone) rt.turn?.reads.drop();
+  const result = await (rt.turn && alone ? rt.turn.reads.through(tool.scope, key, work) : work());
   const plain = { content: wording(result, signal), isError: result.status !== "ok", at: rt.at };
   const after = (await untilStop(rt.deps.call(postTool, plain, draft), signal))?.value ?? plain;
   return { content: after.isError ? after.content : capped(rt, after.content), isError: after.isError };
@@ -165,7 +169,8 @@ function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, out
   const { inject } = rt;
   // What a person says may be that something changed.
   if (inject) rt.turn?.reads.drop();
-  const content = inject ? `${outcome.content}\n\n${interruption(inject.text)}` : outcome.content;
+  const news = rt.deps.runner.news(rt.session.id, rt.id);
+  const content = [outcome.content, ...(inject ? [interruption(inject.text)] : []), ...news].join("\n\n");
   void record(rt, {
     kind: "message",
     message: toSaved({

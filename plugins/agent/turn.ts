@@ -77,9 +77,10 @@ async function begin(rt: Runtime, item: Prompt, signal: AbortSignal): Promise<bo
     return false;
   }
   for (const text of rt.spawn) void record(rt, { kind: "message", message: toSaved({ role: "user", content: text }) });
-  const content = [item.text, ...added].join("\n");
+  const news = rt.deps.runner.news(rt.session.id, rt.id);
+  const content = [[item.text, ...added].join("\n"), ...news].join("\n\n");
   void record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id] });
-  void record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0 } });
+  void record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0, unpricedLast: 0 } });
   return true;
 }
 

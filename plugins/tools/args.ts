@@ -27,7 +27,13 @@ const flags: Record<string, Flag> = {
   },
   bypass: notYet("bypass"),
   sandbox: notYet("sandbox"),
-  background: notYet("background"),
+  background: {
+    schema: {
+      type: "boolean",
+      description: "Let it run in the background: the result comes at once, its output and its end later",
+    },
+    fault: (value) => (value === null || typeof value === "boolean" ? undefined : "background must be true or false"),
+  },
 };
 
 /** The schema that the model gets: the tool's own and the flags that can be used. */
@@ -41,24 +47,26 @@ export function offeredArgs(tool: Tool): ArgsSchema {
 }
 
 export type CheckedArgs =
-  | { ok: true; args: Record<string, unknown>; timeout: number }
+  | { ok: true; args: Record<string, unknown>; timeout: number; background: boolean }
   /** One sentence for the model. */
   | { ok: false; error: string };
 
 /**
  * Takes the flags out, renames aliases, drops optional arguments that are null and checks the rest: required ones
- * present, types of the top level right. `timeout` in milliseconds, 0 for none.
+ * present, types of the top level right. `timeout` in milliseconds, 0 for none: what runs in the background has none.
  */
 export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedArgs {
   const bad = (what: string): CheckedArgs => ({ ok: false, error: `${tool.name}: ${what}` });
   const args: Record<string, unknown> = {};
   let seconds = tool.timeout;
+  let background = false;
   for (const [key, value] of Object.entries(given)) {
     const flag = Object.hasOwn(flags, key) ? flags[key] : undefined;
     if (flag) {
       const fault = flag.fault(value);
       if (fault) return bad(fault);
       if (key === "timeout" && typeof value === "number") seconds = value;
+      if (key === "background") background = value === true;
       continue;
     }
     const name = nameOf(tool, key);
@@ -66,7 +74,7 @@ export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedAr
     if (value !== null) args[name] = value;
   }
   const fault = argsFault(tool, args);
-  return fault ? bad(fault) : { ok: true, args, timeout: Math.round(seconds * 1000) };
+  return fault ? bad(fault) : { ok: true, args, timeout: background ? 0 : Math.round(seconds * 1000), background };
 }
 
 function nameOf(tool: Tool, key: string): string {

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import * as z from "zod";
 import { definePlugin, packageRoot } from "#core";
 import { Tools } from "#plugins/tools";
+import { processes } from "./processes.ts";
 import { supervisor } from "./supervise.ts";
+import { sweepDead } from "./sweep.ts";
 import { tmpBase, tmpDirs } from "./tmp.ts";
 import { ToolRunner } from "./types.ts";
 
@@ -16,6 +18,10 @@ export default definePlugin({
       entry: z.string().optional(),
       /** Seconds without a call after which the process ends; the next call starts another. */
       idle: z.number().positive().max(1_000_000).default(600),
+      /** Seconds that a background process stays in the list after it ended and was last read. */
+      keep: z.number().positive().max(1_000_000).default(600),
+      /** Background processes of one session that may run at once. */
+      processes: z.number().int().positive().max(10_000).default(256),
       /** Seconds that it may take to start. */
       startLimit: z.number().positive().max(600).default(20),
     })
@@ -31,10 +37,14 @@ export default definePlugin({
       entry: config.entry ?? join(packageRoot(), "dist", "toolsrv.js"),
       toolDirs: () => tools.dirs(),
       tmp,
+      processes: processes({ keep: config.keep * 1000, limit: config.processes }),
       idle: config.idle * 1000,
       startLimit: config.startLimit * 1000,
     });
     provide(ToolRunner, runner);
     defer(() => runner.close());
+    // Not part of the start: nobody waits for it.
+    const late = setTimeout(() => void sweepDead(), 200).unref();
+    defer(() => clearTimeout(late));
   },
 });

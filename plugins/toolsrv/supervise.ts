@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { messageOf } from "#core";
 import { callOver, notStarted } from "./call.ts";
 import { type Child, startChild } from "./child.ts";
+import { knownLibc, lostWithout } from "./libc.ts";
+import type { Processes } from "./processes.ts";
 import type { TmpDirs } from "./tmp.ts";
 import type { ToolRequest, ToolResult, ToolRunner } from "./types.ts";
 
@@ -10,6 +12,7 @@ export interface SupervisorOptions {
   entry: string;
   toolDirs: () => string[];
   tmp: TmpDirs;
+  processes: Processes;
   /** Milliseconds without a call and without processes after which a toolsrv ends. */
   idle: number;
   startLimit: number;
@@ -19,6 +22,7 @@ export interface SupervisorOptions {
 export const unsandboxed = "[sandbox: off — tools run with your rights]";
 
 interface Slot {
+  readonly session: string;
   child: Promise<Child> | undefined;
   calls: Set<{ agent: string; stop: AbortController }>;
   idle: NodeJS.Timeout | undefined;
@@ -32,11 +36,12 @@ export interface Supervisor extends ToolRunner {
 
 export function supervisor(options: SupervisorOptions): Supervisor {
   const slots = new Map<string, Slot>();
+  const { processes } = options;
 
   const slotOf = (session: string): Slot => {
     const known = slots.get(session);
     if (known) return known;
-    const slot: Slot = { child: undefined, calls: new Set(), idle: undefined, told: false };
+    const slot: Slot = { session, child: undefined, calls: new Set(), idle: undefined, told: false };
     slots.set(session, slot);
     return slot;
   };
@@ -66,7 +71,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     slot.idle = setTimeout(async () => {
       const child = await slot.child?.catch(() => undefined);
       if (!child) return;
-      const busy = (await left(child)) > 0 || slot.calls.size > 0;
+      const busy = (await left(child)) > 0 || slot.calls.size > 0 || processes.running(slot.session) > 0;
       if (busy) scheduleIdle(slot);
       else await closeChild(slot);
     }, options.idle).unref();
@@ -78,7 +83,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       const tmp = options.tmp.of(request.session, request.agent);
       const body = { ...request, id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent };
       for (let attempt = 0; attempt < 3; attempt++) {
-        const result = await callOver(await childOf(slot), body, on);
+        const child = await childOf(slot);
+        const result = await (request.background ? processes.start(child, body) : callOver(child, body, on));
         if (result) return result;
       }
       return { status: "refused", content: "toolsrv ended three times before it took the call" };
@@ -108,6 +114,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       );
     },
     async end(session, agent) {
+      processes.forget(session, agent);
       const slot = slots.get(session);
       for (const call of slot?.calls ?? []) if (agent === undefined || call.agent === agent) call.stop.abort();
       if (agent !== undefined) {
@@ -120,12 +127,22 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       options.tmp.remove(session, agent);
     },
     sandbox: () =>
-      "provider=off\nreason=no sandbox provider is part of this version\nenforced=nothing: tools run with your rights\n",
+      `provider=off\nreason=no sandbox provider is part of this version\nenforced=nothing: tools run with your rights\n${nativeLine()}`,
+    processes: processes.list,
+    news: processes.news,
+    onProcess: processes.onChange,
     async close() {
       await Promise.all([...slots.values()].map(closeChild));
       slots.clear();
     },
   };
+}
+
+/** Said until koffi was looked for, by the first tool. */
+function nativeLine(): string {
+  const native = knownLibc();
+  if (!native) return "native=not known before the first tool runs\n";
+  return native.libc ? "native=koffi\n" : `native=off (${native.missing}): ${lostWithout}\n`;
 }
 
 /** Processes that ended calls have left. */

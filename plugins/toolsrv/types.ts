@@ -1,5 +1,6 @@
 /** What others may import of plugin toolsrv: how a tool is run. */
-import { token } from "#core";
+import { type Source, token } from "#core";
+import type { ProcessEnd } from "./status.ts";
 
 export interface ToolRequest {
   /** UUIDs. */
@@ -16,9 +17,39 @@ export interface ToolRequest {
   env: Record<string, string>;
   /** Milliseconds; 0: none. */
   timeout: number;
+  /** The result comes at once and names the process; what it writes, and its end, are `news`. It has no time limit. */
+  background?: boolean;
 }
 
-/** What is written to toolsrv's `call`. */
+/** A program in the background, as the daemon keeps it: it can be read after its tool server has ended. */
+export interface ToolProcess {
+  /** A number, unique in its session. */
+  readonly id: string;
+  /** UUIDs. */
+  readonly session: string;
+  readonly agent: string;
+  readonly tool: string;
+  /** The tool and the beginning of what it was asked to do, one line. */
+  readonly title: string;
+  readonly pid: number;
+  /** Undefined: it runs. */
+  readonly end: ProcessEnd | undefined;
+  /** Key=value lines. */
+  status(): string;
+  /** Its output from the first byte that is kept, and what comes. */
+  out(): Source;
+  /** To its process group. */
+  term(): Promise<void>;
+  /** To all that belongs to it. */
+  kill(): Promise<void>;
+  /** Takes one that has ended out of the list. Throws NineError while it runs. */
+  dismiss(): void;
+}
+
+/** `gone`: it is no longer in the list. */
+export type ProcessChange = "start" | "exit" | "gone";
+
+/** What is written to toolsrv's `call`, `proc/new` and `proc/new.bg`. */
 export interface CallBody extends ToolRequest {
   /** Unique in this toolsrv; names the call in its ctl. */
   id: string;
@@ -55,6 +86,15 @@ export interface ToolRunner {
   end(session: string, agent?: string): Promise<void>;
   /** Key=value lines for the session's `sandbox` file. */
   sandbox(session: string): string;
+  /** Background processes of an agent that run, and those that ended of late. UUIDs. */
+  processes(session: string, agent: string): ToolProcess[];
+  /**
+   * What the model has not been told of them, ready for it: output since the last call of this, and ends. Whoever takes it
+   * must deliver it: it is given once.
+   */
+  news(session: string, agent: string): string[];
+  /** Calls `fn` at each change. Returns its undo. */
+  onProcess(fn: (process: ToolProcess, change: ProcessChange) => void): () => void;
 }
 
 export const ToolRunner = token<ToolRunner>("toolrunner");
@@ -62,8 +102,10 @@ export const ToolRunner = token<ToolRunner>("toolrunner");
 export { type Capture, capture } from "./capture.ts";
 export { isCredential, sessionEnv, toolEnv, unattended } from "./env.ts";
 export { knownLibc, type Libc, loadLibc, lostWithout, type Native } from "./libc.ts";
+export { type OutputLog, outputLog } from "./output-log.ts";
 export { reapOrphans } from "./reap.ts";
 export { reduce } from "./reduce.ts";
+export { endWords, type ProcessEnd, type ProcessState, parseEnd, printStatus } from "./status.ts";
 export {
   commandOf,
   cookieVariable,

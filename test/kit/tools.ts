@@ -45,6 +45,9 @@ export const fakeTools = (functions: Record<string, FakeTool>) =>
         warm() {},
         end: async () => {},
         sandbox: () => "provider=none\n",
+        processes: () => [],
+        news: () => [],
+        onProcess: () => () => {},
       });
     },
   })();

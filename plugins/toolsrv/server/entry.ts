@@ -8,6 +8,7 @@ import { registry, toolDirs } from "#plugins/tools";
 import { cookieVariable, loadLibc, markTools, reapOrphans, sweep } from "#plugins/toolsrv";
 import { calls } from "./calls.ts";
 import { toolserver } from "./files.ts";
+import { type Entry, processes } from "./processes.ts";
 import { createSpawner, type Spawner } from "./spawn.ts";
 
 const cookie = process.env[cookieVariable];
@@ -34,7 +35,8 @@ connection.on("end", end).on("close", end).on("error", end);
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, end);
 
 markTools();
-const { libc } = await loadLibc();
+const native = await loadLibc();
+const { libc } = native;
 const started = new Set<number>();
 if (libc) {
   libc.dieWithParent();
@@ -55,7 +57,14 @@ spawner = createSpawner({
 });
 
 const tools = registry(() => toolDirs(process.env), process.env);
-const kernel = createKernel({ plugins: [toolserver(tools, calls(tools, spawner, cookie))] });
+const runs = spawner;
+const served = {
+  tools,
+  calls: calls(tools, runs, cookie),
+  processes: (onGone: (entry: Entry) => void) => processes(tools, runs, cookie, onGone),
+  native,
+};
+const kernel = createKernel({ plugins: [toolserver(served)] });
 await kernel.start();
 kernel.serve(connection);
 spawner.prepare();

@@ -12,7 +12,7 @@ import { Events } from "#plugins/events";
 import { Prompts } from "#plugins/prompts";
 import { Sessions } from "#plugins/sessions";
 import { type Tool, Tools } from "#plugins/tools";
-import { type ToolRequest, type ToolResult, ToolRunner } from "#plugins/toolsrv";
+import { type ToolProcess, type ToolRequest, type ToolResult, ToolRunner } from "#plugins/toolsrv";
 import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
 import agentPlugin from "../../../plugins/agent/index.ts";
 import events from "../../../plugins/events/index.ts";
@@ -74,6 +74,8 @@ export interface RigOptions {
   compactor?: Compactor;
   /** Taps hooks before any agent is made. */
   hooks?: (api: PluginApi) => void;
+  /** What runs in the background: its `end` is looked at. */
+  processes?: () => Pick<ToolProcess, "end">[];
   /** Refuses to make backends. */
   noBackend?: boolean;
 }
@@ -86,6 +88,8 @@ export interface Rig {
   cwd: string;
   /** Calls that reached the tool runner. */
   ran: ToolRequest[];
+  /** What the tool runner has to tell, until it is taken. */
+  news: string[];
   /** Event lines so far. */
   lines: string[];
   /** Path of the agent `a1` in the session `s1`. */
@@ -105,6 +109,7 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
   const cwd = options.cwd ?? tempDir();
   const model = scriptedModel();
   const ran: ToolRequest[] = [];
+  const news: string[] = [];
   const lines: string[] = [];
   const tools = options.tools ?? [tool("look"), tool("touch", { scope: "write" }), tool("shell", { scope: "global" })];
   const run: Run = options.run ?? ((request) => ok(`${request.tool} did ${JSON.stringify(request.args)}`));
@@ -113,7 +118,7 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
       events(),
       sessions({ dir }),
       scheduler(),
-      surroundings({ ...options, model, tools, run, ran }),
+      surroundings({ ...options, model, tools, run, ran, news }),
       agentPlugin({ retryBaseMs: 1, ...options.agent }),
       watcher(lines),
     ] as Use[],
@@ -142,6 +147,7 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
     dir,
     cwd,
     ran,
+    news,
     lines,
     A,
     agent() {
@@ -171,6 +177,7 @@ interface Inner extends RigOptions {
   tools: Tool[];
   run: Run;
   ran: ToolRequest[];
+  news: string[];
 }
 
 const surroundings = (inner: Inner): Use =>
@@ -205,6 +212,9 @@ const surroundings = (inner: Inner): Use =>
         warm() {},
         end: async () => {},
         sandbox: () => "provider=off\n",
+        processes: () => (inner.processes?.() ?? []) as ToolProcess[],
+        news: () => inner.news.splice(0),
+        onProcess: () => () => {},
       });
       api.provide(AgentConfigs, {
         names: () => ["default", "other"],

@@ -38,6 +38,7 @@ describe("arguments of a call", () => {
       ok: true,
       args: { name: "x" },
       timeout: 5000,
+      background: false,
     });
     expect(check({ name: "x" })).toMatchObject({ timeout: 30_000 });
     expect(check({ name: "x", timeout: 0 })).toMatchObject({ timeout: 0 });
@@ -60,6 +61,10 @@ describe("arguments of a call", () => {
     expect(errorOf({ name: "x", any: { deep: [1] }, tags: [], either: 1 })).toBeUndefined();
   });
 
+  test("what runs in the background has no time limit", () => {
+    expect(check({ name: "x", background: true, timeout: 5 })).toMatchObject({ timeout: 0, background: true });
+  });
+
   test("unknown arguments pass unless the schema forbids them", () => {
     expect(errorOf({ name: "x", other: 1 })).toBeUndefined();
     const args = { ...tool.args, additionalProperties: false };
@@ -69,7 +74,7 @@ describe("arguments of a call", () => {
   });
 
   test("flags that can not be used yet are refused when used", () => {
-    expect(errorOf({ name: "x", background: true })).toBe("t: background is not available yet, leave it out");
+    expect(errorOf({ name: "x", background: "yes" })).toBe("t: background must be true or false");
     expect(errorOf({ name: "x", bypass: true })).toBe("t: bypass is not available yet, leave it out");
     expect(errorOf({ name: "x", sandbox: "build" })).toBe("t: sandbox is not available yet, leave it out");
     expect(errorOf({ name: "x", timeout: -1 })).toContain("timeout must be seconds from 0");
@@ -78,7 +83,11 @@ describe("arguments of a call", () => {
 
   test("the model is offered the flags that work", () => {
     const offered = offeredArgs(tool);
-    expect(Object.keys(offered.properties ?? {})).toEqual([...Object.keys(tool.args.properties ?? {}), "timeout"]);
+    expect(Object.keys(offered.properties ?? {})).toEqual([
+      ...Object.keys(tool.args.properties ?? {}),
+      "timeout",
+      "background",
+    ]);
     expect(offered.properties?.timeout?.description).toContain("default 30");
     expect(offered.required).toEqual(["name"]);
     expect(tool.args.properties).not.toHaveProperty("timeout");

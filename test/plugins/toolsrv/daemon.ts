@@ -1,6 +1,7 @@
 /** A daemon in small, for tests that kill one: runs one call in a toolsrv and prints what it writes. */
 import { randomUUID } from "node:crypto";
 import { toolDirs } from "#plugins/tools";
+import { processes } from "../../../plugins/toolsrv/processes.ts";
 import { supervisor } from "../../../plugins/toolsrv/supervise.ts";
 import { tmpDirs } from "../../../plugins/toolsrv/tmp.ts";
 
@@ -11,6 +12,7 @@ const runner = supervisor({
   tmp: tmpDirs(base),
   idle: 600_000,
   startLimit: 20_000,
+  processes: processes({ keep: 600_000, limit: 256 }),
 });
 const request = {
   session: randomUUID(),

@@ -21,3 +21,6 @@ export async function until(test: () => boolean): Promise<void> {
 /** Shell text that starts four processes which are hard to get rid of, and prints their pids. */
 export const stubborn =
   'trap "" TERM; sleep 901 & echo $!; setsid sleep 902 & echo $!; (setsid sleep 903 & echo $!); sleep 904 & echo $!; ';
+
+/** As `stubborn`, with three that are hard to find: no environment, no parent, a session of their own. */
+export const escaped = `${stubborn} for i in 1 2 3; do (env -i setsid /bin/sh -c 'echo $$; exec sleep 908' &) ; done; sleep 0.3; `;

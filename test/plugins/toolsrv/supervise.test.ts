@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { toolDirs } from "#plugins/tools";
 import { members, type ToolRequest } from "#plugins/toolsrv";
 import { schedule } from "../../../plugins/scheduler/schedule.ts";
+import { processes } from "../../../plugins/toolsrv/processes.ts";
 import {
   type Supervisor,
   type SupervisorOptions,
@@ -31,6 +32,7 @@ const make = (more: Partial<SupervisorOptions> = {}): Supervisor =>
     tmp: tmpDirs(join(base, "tmp")),
     idle: 600_000,
     startLimit: 20_000,
+    processes: processes({ keep: 600_000, limit: 256 }),
     ...more,
   });
 

@@ -48,7 +48,7 @@ const sleepers = () => members({ root: child.pid }).filter((pid) => commandOf(pi
 
 describe("toolsrv's tree", () => {
   test("names its files", async () => {
-    expect((await client.ls("/")).map(({ name }) => name).sort()).toEqual(["call", "ctl", "host", "tools"]);
+    expect((await client.ls("/")).map(({ name }) => name).sort()).toEqual(["call", "ctl", "host", "proc", "tools"]);
     expect((await client.ls("tools")).map(({ name }) => name)).toContain("shell");
     expect(JSON.parse(await text("tools/shell/meta"))).toMatchObject({ name: "shell", scope: "global" });
   });
@@ -56,7 +56,7 @@ describe("toolsrv's tree", () => {
   test("host tells about this side", async () => {
     const host = await text("host");
     expect(host).toContain(`platform=${process.platform}\narch=${process.arch}\n`);
-    expect(host).toContain("sandbox=off\ncalls=0\nleft=0\n");
+    expect(host).toContain("sandbox=off\ncalls=0\nprocesses=0\nleft=0\nnative=koffi\n");
   });
 
   test("call answers in lines, output first and one end", async () => {
@@ -104,11 +104,41 @@ describe("toolsrv's tree", () => {
     expect((await running).toString("utf8")).toContain('"status":"cancelled","content":"cancelled and ended');
   });
 
+  test("a background process is a folder: output as it comes, status, ctl", async () => {
+    const reply = (await client.rdwr("proc/new.bg", body("7", "echo one; read x; sleep 914; echo never"))).toString();
+    expect(reply).toMatch(/^id=7\npid=\d+\ntool=shell\nstate=running\n$/);
+    expect((await client.ls("proc")).map(({ name }) => name).sort()).toEqual(["7", "new", "new.bg"]);
+    const out = client.stream("proc/7/out");
+    expect((await out.next()).value?.toString()).toBe("one\n");
+    await expect(client.write("proc/7/ctl", "dismiss")).rejects.toThrow("proc/7/ctl: it runs (term or kill it first)");
+    await client.write("proc/7/ctl", "term");
+    expect((await out.next()).done).toBe(true);
+    expect(await text("proc/7/status")).toContain("state=ended\nsignal=SIGTERM\n");
+    expect(await text("proc/7/out")).toBe("one\n");
+    await client.write("proc/7/ctl", "dismiss");
+    await expect(text("proc/7/status")).rejects.toThrow("file not found");
+  });
+
+  test("kill ends all that belongs to a process; new keeps the time limit", async () => {
+    await client.rdwr("proc/new.bg", body("8", 'trap "" TERM; setsid sleep 915 & sleep 916'));
+    await until(() => sleepers() === 2);
+    await client.write("proc/8/ctl", "kill");
+    await until(() => sleepers() === 0);
+    const limited = JSON.stringify({ ...JSON.parse(body("9", "sleep 917")), timeout: 50 });
+    await client.rdwr("proc/new", limited);
+    for await (const _ of client.stream("proc/9/out"));
+    expect(await text("proc/9/status")).toContain("cause=timeout");
+  });
+
   test("wrong requests are refused with one sentence", async () => {
     await expect(client.rdwr("call", "{")).rejects.toThrow(
       "call: the body must be a JSON object with id, tool, args and cwd",
     );
     await expect(client.rdwr("call", "null")).rejects.toThrow("call: the body must be");
+    await expect(client.rdwr("proc/new.bg", body("a/b", "true"))).rejects.toThrow("proc/new: id must be");
+    await expect(client.rdwr("proc/new.bg", body("10", "true").replace('"shell"', '"nosuch"'))).rejects.toThrow(
+      'there is no tool "nosuch"',
+    );
     await expect(client.rdwr("ctl", "cancel nobody")).rejects.toThrow("ctl: there is no call nobody");
     await expect(client.rdwr("ctl", "dance now")).rejects.toThrow('ctl: unknown verb "dance" (verbs: cancel end)');
     await expect(client.rdwr("ctl", "cancel")).rejects.toThrow("ctl: usage: cancel ID | end AGENT");
