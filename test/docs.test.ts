@@ -1,6 +1,6 @@
 /**
  * The manual's commands run. Of each page, the fences marked `sh run` are run in order by one shell, in a fresh home beside
- * a daemon with the scripted backend. A fence marked `text output` says what the fence before it printed; a line `…` there
+ * a daemon with the scripted backend; those marked `ts run` are programs, compiled and run by the same shell. A fence marked `text output` says what the fence before it printed; a line `…` there
  * stands for any lines.
  */
 import { spawnSync } from "node:child_process";
@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { buildSync } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = dirname(import.meta.dirname);
@@ -43,6 +44,30 @@ beforeAll(() => {
 
 it("the README is among the pages that are run", () => {
   expect(pages.map(({ page }) => page)).toContain("README.md");
+});
+
+it("programs have the right types", () => {
+  const programs = docs.flatMap((page) =>
+    [...text(page).matchAll(/^```ts run\n(.*?)^```$/gms)].map(([, code]) => code),
+  );
+  expect(programs.length).toBeGreaterThan(0);
+  const dir = mkdtempSync("/tmp/ollie-d-");
+  try {
+    for (const [at, code] of programs.entries()) writeFileSync(join(dir, `${at}.mts`), code ?? "");
+    const paths = {
+      "ollie/tree": [join(root, "core/tree/index.ts")],
+      "ollie/client": [join(root, "core/ninep/client.ts")],
+      ollie: [join(root, "core/index.ts")],
+    };
+    const compilerOptions = { paths, typeRoots: [join(root, "node_modules/@types")] };
+    const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.mts"] };
+    writeFileSync(join(dir, "tsconfig.json"), JSON.stringify(config));
+    const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "."], { cwd: dir, encoding: "utf8" });
+    // Those of ollie's own sources are found by npm run check.
+    expect(stdout.split("\n").filter((line) => /^\d+\.mts/.test(line))).toEqual([]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });
 
 it("links lead somewhere", () => {
@@ -104,16 +129,29 @@ function linksOf(page: string): string[] {
 
 function fencesOf(page: string): Fence[] {
   const fences: Fence[] = [];
-  for (const match of page.matchAll(/^```(sh run|text output)\n(.*?)^```$/gms)) {
+  for (const match of page.matchAll(/^```(sh run|ts run|text output)\n(.*?)^```$/gms)) {
     const [, kind, text = ""] = match;
     const last = fences.at(-1);
-    if (kind === "sh run") {
+    if (kind !== "text output") {
       const line = page.slice(0, match.index).split("\n").length + 1;
-      fences.push({ line, command: text, output: undefined });
+      fences.push({ line, command: kind === "ts run" ? program(text) : text, output: undefined });
     } else if (last === undefined || last.output !== undefined) throw new Error("an output fence without its command");
     else last.output = text;
   }
   return fences;
+}
+
+/** A command that runs a TypeScript program against ollie's sources. */
+function program(contents: string): string {
+  const { outputFiles } = buildSync({
+    stdin: { contents, resolveDir: root, loader: "ts" },
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    conditions: ["source"],
+    write: false,
+  });
+  return `node --input-type=module - <<'END OF PROGRAM'\n${outputFiles[0]?.text}\nEND OF PROGRAM\n`;
 }
 
 function pattern(output: string): RegExp {
