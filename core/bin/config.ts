@@ -20,16 +20,22 @@ async function check(asked: string | undefined): Promise<number> {
   const { config, file, why } = await loadConfig(asked, process.cwd(), process.env);
   const uses = config.plugins.filter((use) => !use.use.off);
   const faults: string[] = [];
-  for (const use of uses)
+  const names: string[] = [];
+  const collect = async (act: () => void | Promise<unknown>) => {
     try {
-      await validate(use);
+      await act();
     } catch (error) {
       faults.push(...messageOf(error).split("\n"));
     }
-  const { order, blocked } = orderPlugins(uses, [KernelView]);
-  faults.push(...blocked.values());
+  };
+  for (const use of uses) await collect(() => validate(use));
+  await collect(() => {
+    const { order, blocked } = orderPlugins(uses, [KernelView]);
+    faults.push(...blocked.values());
+    names.push(...order.map((use) => use.def.name));
+  });
   if (faults.length > 0) throw new OllieError("E_CONFIG", faults.map((fault) => `${file}: ${fault}`).join("\n"));
-  console.log(`${file} (${why}) is good\nplugins, in order: ${order.map((use) => use.def.name).join(" ")}`);
+  console.log(`${file} (${why}) is good\nplugins, in order: ${names.join(" ")}`);
   return 0;
 }
 

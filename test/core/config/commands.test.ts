@@ -118,7 +118,7 @@ export default testKernel;
     const { stdout } = spawnSync(tsc, ["-p", cfg], { cwd: cfg, encoding: "utf8" });
     // What tsc may say of ollie's own sources is not the user's.
     const faults = stdout.split("\n").filter((line) => /^(hello|ollie\.config)\.ts/.test(line));
-    expect(faults.map((line) => line.replace(/: .*/, ""))).toEqual(["hello.ts(11,60)", "hello.ts(14,9)"]);
+    expect(faults.map((line) => line.replace(/: .*/, ""))).toEqual(["hello.ts(11,58)", "hello.ts(14,9)"]);
     const text = readFileSync(join(cfg, "ollie.config.ts"), "utf8");
     expect(f.olliesrv("config", "init")).toMatchObject({ status: 1, err: expect.stringContaining("exists already") });
     expect(readFileSync(join(cfg, "ollie.config.ts"), "utf8")).toBe(text);
