@@ -18,11 +18,14 @@ export async function nextFeed(c: AgentAt): Promise<string> {
   const known = seen.get(c.fid) ?? "";
   while (rt.feed === known && !rt.dead) {
     await new Promise<void>((wake, reject) => {
-      const off = rt.feeds.add(wake);
       const gone = () => {
         off();
         reject(c.signal.reason);
       };
+      const off = rt.feeds.add(() => {
+        c.signal.removeEventListener("abort", gone);
+        wake();
+      });
       c.signal.addEventListener("abort", gone, { once: true });
     });
   }
