@@ -8,6 +8,7 @@ const note = "<system-proc-interrupt>\nprocess 1 ended\n</system-proc-interrupt>
 test("H-064: what background processes did rides behind the next result, whole and once", async () => {
   const long = "x".repeat(20_000);
   const rig = await startAgent({
+    agent: { resultBytes: 1000 },
     run: () => {
       rig.news.push(note);
       return ok(long);
@@ -18,7 +19,8 @@ test("H-064: what background processes did rides behind the next result, whole a
   await fs.write(`${A}/prompt`, "go");
   await idle();
   const content = model.requests[1]?.messages.at(-1)?.content ?? "";
-  expect(content.endsWith(`bytes; ask for less at once to see the rest)\n\n${note}`)).toBe(true);
+  expect(content.slice(1000)).toMatch(/^\n\(cut: [^\n]*\)\n\n<system/);
+  expect(content.endsWith(note)).toBe(true);
   expect(JSON.stringify(model.requests).split("process 1 ended")).toHaveLength(2);
 });
 
