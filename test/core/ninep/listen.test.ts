@@ -5,8 +5,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Duplex, PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKernel, type Kernel } from "#core";
+import { clientOver, connect as dial } from "#core/client";
 
 let folder: string;
 let kernels: Kernel[];
@@ -110,5 +112,20 @@ describe("tcp", () => {
     await expect(kernel.listen({ tcp: { host: "0.0.0.0", port: 0 } })).rejects.toThrow("is not a loopback address");
     const { address } = await kernel.listen({ tcp: { port: 0 } });
     expect(address).toMatch(/^tcp!127\.0\.0\.1!\d+$/);
+    const client = await dial(address);
+    expect(await client.ls("/")).toEqual([]);
+    await client.close();
   });
+});
+
+test("any pair of streams is a transport", async () => {
+  const kernel = createKernel({ plugins: [] });
+  kernels.push(kernel);
+  await kernel.start();
+  const [there, back] = [new PassThrough(), new PassThrough()];
+  kernel.serve(Duplex.from({ readable: there, writable: back }));
+  const client = await clientOver(Duplex.from({ readable: back, writable: there }));
+  expect((await client.stat("/")).name).toBe("/");
+  expect(await client.ls("/")).toEqual([]);
+  await client.close();
 });
