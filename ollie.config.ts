@@ -13,6 +13,7 @@ import backends from "ollie/plugins/backends";
 import control from "ollie/plugins/control";
 import events from "ollie/plugins/events";
 import logPino from "ollie/plugins/log-pino";
+import oneshot from "ollie/plugins/oneshot";
 import proc from "ollie/plugins/proc";
 import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
@@ -36,6 +37,7 @@ export default defineConfig({
     backendOllama(),
     backendCopilot(),
     backendKiro(),
+    oneshot(),
     tools(),
     scheduler(),
     toolsrv(),
