@@ -50,6 +50,10 @@ export function pluginSet(
 ): Plugins {
   const rows = uses.map(newRow);
   const started: Row[] = [];
+  let starting: Promise<void> | undefined;
+  /** The one whose setup runs. */
+  let inSetup: Row | undefined;
+  let closed = false;
 
   const setState = (row: Row, state: PluginState, error?: string) => {
     row.state = state;
@@ -96,6 +100,7 @@ export function pluginSet(
   async function startOne(row: Row, config: unknown): Promise<void> {
     const why = missing(row);
     if (why) return block(row, why);
+    inSetup = row;
     try {
       await setUp(row, config, host);
     } catch (error) {
@@ -121,21 +126,27 @@ export function pluginSet(
     host.hooks.call(pluginState, row.name, "stopped");
   }
 
+  async function startAll(): Promise<void> {
+    const enabled = rows.filter((row) => row.state !== "off");
+    const configs = await configsOf(enabled);
+    const { order, blocked } = orderPlugins(
+      enabled.map((row) => row.use),
+      [KernelView],
+    );
+    const rowOf = new Map(rows.map((row) => [row.use, row]));
+    for (const [use, why] of blocked) block(rowOf.get(use) as Row, why);
+    for (const use of order) {
+      const row = rowOf.get(use) as Row;
+      await startOne(row, configs.get(row));
+      if (closed) throw new OllieError("E_START", "closed while it was starting");
+    }
+    await rebuild();
+  }
+
   return {
-    async start() {
-      const enabled = rows.filter((row) => row.state !== "off");
-      const configs = await configsOf(enabled);
-      const { order, blocked } = orderPlugins(
-        enabled.map((row) => row.use),
-        [KernelView],
-      );
-      const rowOf = new Map(rows.map((row) => [row.use, row]));
-      for (const [use, why] of blocked) block(rowOf.get(use) as Row, why);
-      for (const use of order) {
-        const row = rowOf.get(use) as Row;
-        await startOne(row, configs.get(row));
-      }
-      await rebuild();
+    start() {
+      starting = startAll();
+      return starting;
     },
     note(plugin, text, error) {
       const row = rows.find((one) => one.name === plugin);
@@ -178,6 +189,9 @@ export function pluginSet(
       return true;
     },
     async close() {
+      closed = true;
+      inSetup?.abort.abort(new OllieError("E_USE", `${inSetup.name}: plugin stopped`));
+      await starting?.catch(() => {});
       while (started.length > 0) await stop(started[started.length - 1] as Row);
     },
   };

@@ -43,7 +43,15 @@ export function waiters(): Waiters {
       if (set.size === 0) return;
       const woken = set;
       set = new Set();
-      for (const wake of woken) wake();
+      for (const wake of woken)
+        try {
+          wake();
+        } catch (error) {
+          // Neither the writer's fault nor a reason to leave the others asleep: it becomes a late error of its own.
+          queueMicrotask(() => {
+            throw error;
+          });
+        }
     },
     get size() {
       return set.size;

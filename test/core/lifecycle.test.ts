@@ -336,6 +336,24 @@ test("a stopped plugin's own words to a reader are not prefixed", async () => {
   expect(await reading).toEqual(new NineError("a: plugin stopped"));
 });
 
+describe("closed while it starts, a kernel", () => {
+  test("tells the setup that runs, sets up no more, and leaves nothing behind", async () => {
+    const seen: string[] = [];
+    const slow = plug("slow", async ({ signal, defer }) => {
+      defer(() => void seen.push("slow undone"));
+      await new Promise((done) => signal.addEventListener("abort", done));
+      seen.push("slow told");
+    });
+    const k = kernelOf([slow, plug("next", () => void seen.push("next set up"))]);
+    const start = failure(() => k.start());
+    await settled();
+    await k.close();
+    expect(await start).toBe("closed while it was starting");
+    expect(seen).toEqual(["slow told", "slow undone"]);
+    expect(k.status().map(({ state }) => state)).toEqual(["stopped", "stopped"]);
+  });
+});
+
 test("closing what never started is fine", async () => {
   await kernelOf([plug("a")]).close();
 });

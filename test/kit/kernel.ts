@@ -7,7 +7,7 @@ import events from "ollie/plugins/events";
 import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
-import { createKernel, type Kernel, type Use } from "#core";
+import { createKernel, definePlugin, fault, type Kernel, OllieError, type Use } from "#core";
 import { Agents } from "#plugins/agent";
 import { Sessions } from "#plugins/sessions";
 import { type FakeTool, fakeTools } from "./tools.ts";
@@ -42,11 +42,25 @@ export async function testKernel(options: TestOptions = {}): Promise<TestKernel>
     fakeTools(tools),
     agent(),
   ].filter((use) => !replaced.has(use.def.name));
-  const kernel = createKernel({ plugins: [...standard, ...plugins] });
+  const leaks: string[] = [];
+  const watch = definePlugin({
+    name: "test-watch",
+    doc: "Notes what does not end.",
+    setup({ on }) {
+      on(fault, (_plugin, _where, error) => {
+        if (error instanceof OllieError && error.code === "E_LEAK") leaks.push(error.message);
+      });
+    },
+  });
+  // First in, last out: it sees the end of all others.
+  const kernel = createKernel({ plugins: [watch(), ...standard, ...plugins] });
   await kernel.start();
   const close = async () => {
     await kernel.close();
-    const left = kernel.status().flatMap((one) => [...one.taps, ...one.inFlight].map((what) => `${one.name}: ${what}`));
+    const left = kernel
+      .status()
+      .flatMap(({ name, taps, inFlight }) => [...taps, ...inFlight].map((what) => `${name}: ${what}`));
+    left.push(...leaks);
     if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
   };
   return Object.assign(Object.create(kernel) as Kernel, {

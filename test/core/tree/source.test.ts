@@ -89,6 +89,19 @@ describe("waiters", () => {
   });
 });
 
+test("a wake that throws keeps nobody asleep, and its fault is a late error", async () => {
+  const all = waiters();
+  let woken = 0;
+  all.add(() => {
+    throw new Error("mine alone");
+  });
+  all.add(() => void woken++);
+  const uncaught = new Promise((done) => process.once("uncaughtException", done));
+  all.wakeAll();
+  expect(woken).toBe(1);
+  expect(await uncaught).toEqual(new Error("mine alone"));
+});
+
 describe("a source with seek", () => {
   const text = "0123456789";
   const log = () => {

@@ -186,6 +186,33 @@ describe("an instance that ends", () => {
   });
 });
 
+test("what is open follows a rename", async () => {
+  const paths: string[] = [];
+  const below = plug("below", ({ mount }) =>
+    mount(
+      PerRoom,
+      leaf("where", {
+        doc: "x",
+        stream: async function* (c) {
+          for (;;) {
+            paths.push(c.path);
+            yield c.path;
+            await settled();
+          }
+        },
+      }),
+    ),
+  );
+  const k = await started([host, below]);
+  const stream = k.fs.stream("/room/hall/where")[Symbol.asyncIterator]();
+  expect((await stream.next()).value).toBe("/room/hall/where");
+  await k.fs.rename("/room/hall", "saloon");
+  await settled();
+  expect(await k.fs.read("/room/saloon/id")).toBe("1");
+  for (let value = ""; value !== "/room/saloon/where"; ) value = (await stream.next()).value;
+  await stream.return?.(undefined);
+});
+
 describe("functions that find instances", () => {
   const instances = (spec: Record<string, unknown>) =>
     plug("odd", ({ mount }) =>
