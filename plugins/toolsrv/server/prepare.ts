@@ -1,10 +1,11 @@
 /** What a call needs before it runs: its tool, checked arguments, a directory that exists, an environment. */
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, dirname } from "node:path";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import type { Tools } from "#plugins/tools";
 import { checkArgs } from "#plugins/tools";
 import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "#plugins/toolsrv";
 import { passArgs } from "./argv.ts";
+import { cacheEnv } from "./caches.ts";
 import type { Job } from "./run.ts";
 
 export type Prepared = { job: Job; exact: boolean } | { refused: string };
@@ -17,11 +18,12 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   const cwdFault = directoryFault(call.cwd);
   if (cwdFault) return { refused: cwdFault };
   const { stdin, variable, argv } = passArgs(tool.args, checked.args);
+  const inherited = { ...unattended, ...toolEnv(own), PATH: withNode(own.PATH ?? "") };
+  const ofSession = sessionEnv(call.env);
   const env: Record<string, string> = {
-    ...unattended,
-    ...toolEnv(own),
-    PATH: withNode(own.PATH ?? ""),
-    ...sessionEnv(call.env),
+    ...inherited,
+    ...cacheEnv({ ...inherited, ...ofSession }, join(call.sessionTmp, ".cache")),
+    ...ofSession,
     PWD: call.cwd,
     TMPDIR: call.agentTmp,
     OLLIE_TMPDIR: call.sessionTmp,
@@ -40,12 +42,17 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   };
 }
 
-/** Checked at every call: a spawn in a missing directory fails with a message that names the program instead. */
+/**
+ * Checked at every call: a spawn in a missing directory fails with a message that names the program instead. An agent's
+ * directory was resolved when it was set: where a link stands in its path now, somebody put it there since.
+ */
 function directoryFault(cwd: string): string | undefined {
   const repair = "set another with `cwd DIR` in the agent's ctl";
   try {
     if (!statSync(cwd).isDirectory()) return `the working directory ${cwd} is not a directory, ${repair}`;
     accessSync(cwd, constants.X_OK);
+    const real = realpathSync.native(cwd);
+    if (real !== cwd) return `the working directory ${cwd} was replaced by a link to ${real}, ${repair}`;
     return undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

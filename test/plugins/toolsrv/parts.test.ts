@@ -4,6 +4,7 @@ import { isCredential, sessionEnv, toolEnv } from "#plugins/toolsrv";
 import { capture } from "../../../plugins/toolsrv/capture.ts";
 import { reduce } from "../../../plugins/toolsrv/reduce.ts";
 import { passArgs, positional } from "../../../plugins/toolsrv/server/argv.ts";
+import { cacheEnv } from "../../../plugins/toolsrv/server/caches.ts";
 
 describe("capture", () => {
   test("head, tail and what was left out are always all of it", () => {
@@ -86,6 +87,27 @@ describe("arguments", () => {
       argv: [],
       variable: '{"c":true,"b":"a\\u0000b"}',
     });
+  });
+});
+
+describe("caches", () => {
+  const env = { HOME: "/h" };
+  test("stay where they are when they may be written", () => {
+    expect(cacheEnv(env, "/s", () => true)).toEqual({});
+    expect(cacheEnv({ ...env, GOPATH: "/go:/b" }, "/s", (path) => path === "/go/pkg/mod")).not.toHaveProperty(
+      "GOMODCACHE",
+    );
+  });
+  test("are the session's otherwise, and where there is no home", () => {
+    const all = {
+      XDG_CACHE_HOME: "/s/xdg_cache_home",
+      npm_config_cache: "/s/npm_config_cache",
+      CARGO_HOME: "/s/cargo_home",
+      GOMODCACHE: "/s/gomodcache",
+    };
+    expect(cacheEnv(env, "/s", () => false)).toEqual(all);
+    expect(cacheEnv({}, "/s")).toEqual(all);
+    expect(cacheEnv({ HOME: "/dev/null/home" }, "/s")).toEqual(all);
   });
 });
 

@@ -1,5 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -40,7 +50,7 @@ beforeAll(async () => {
   entry = await toolsrvEntry();
 });
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "ollie-toolsrv-"));
+  base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-toolsrv-")));
   cwd = join(base, "work");
   mkdirSync(cwd);
   mkdirSync(join(base, "tools"));
@@ -157,6 +167,55 @@ describe("toolsrv", () => {
     expect((await shell("echo hi", { cwd: base })).content).toBe("hi");
     mkdirSync(cwd);
     expect((await shell("pwd")).content).toBe(cwd);
+  });
+
+  test("H-062: a working directory that was replaced by a link is refused, as is one that is a file", async () => {
+    const other = join(base, "other");
+    mkdirSync(other);
+    rmSync(cwd, { recursive: true });
+    symlinkSync(other, cwd);
+    expect(await shell("touch here")).toMatchObject({
+      status: "refused",
+      content: expect.stringContaining(`the working directory ${cwd} was replaced by a link to ${other}, set another`),
+    });
+    expect(existsSync(join(other, "here"))).toBe(false);
+    rmSync(cwd);
+    writeFileSync(cwd, "");
+    expect((await shell("true")).content).toContain("is not a directory");
+  });
+
+  test("caches are the session's where the usual place can not be written, and go with it", async () => {
+    const shown = "echo $XDG_CACHE_HOME $npm_config_cache $CARGO_HOME $GOMODCACHE";
+    const home = (dir: string) => ({ env: { HOME: dir, XDG_CACHE_HOME: join(dir, ".cache") } });
+    mkdirSync(join(base, "home"));
+    const usual = await shell(shown, home(join(base, "home")));
+    expect(usual.content.split("\n")[0]).toBe(join(base, "home", ".cache"));
+    writeFileSync(join(base, "sealed"), "");
+    const sealed = (await shell(`${shown}; echo $OLLIE_TMPDIR`, { env: { HOME: join(base, "sealed") } })).content;
+    const [places = "", dir] = sealed.split("\n");
+    expect(places.split(" ").slice(-3)).toEqual(
+      ["npm_config_cache", "cargo_home", "gomodcache"].map((name) => join(dir ?? "", ".cache", name)),
+    );
+    const set = await shell("echo $npm_config_cache", {
+      env: { HOME: join(base, "sealed"), npm_config_cache: "/mine" },
+    });
+    expect(set.content).toBe("/mine");
+  });
+
+  test("H-100: what toolsrv prints, on either stream and at any time, does no harm to the line", async () => {
+    await runner.close();
+    const noisy = join(base, "noisy.mjs");
+    const junk = `const junk = () => { process.stdout.write("Welcome to the machine\\n\\n"); process.stderr.write("\\u0000{not json}".repeat(9000)); };`;
+    writeFileSync(noisy, `${junk} junk(); setInterval(junk, 5).unref(); await import(${JSON.stringify(entry)});`);
+    runner = make({ entry: noisy });
+    const odd = "a\u2028b\u2029c\u0000".replace("\u0000", "");
+    expect((await shell(`printf %s '${odd}'`)).content).toContain(odd);
+    const line = "x".repeat(2_000_000);
+    writeFileSync(join(cwd, "big"), "");
+    const big = await call("file_write", { file_path: "new", content: line });
+    expect(big.status).toBe("ok");
+    expect(readFileSync(join(cwd, "new"), "utf8")).toBe(line);
+    expect((await shell("yes | head -c 3000000 | tr -d '\\n'")).content).toMatch(/bytes left out/);
   });
 
   test("H-061: no key reaches a tool, the session's variables do", async () => {
