@@ -2,7 +2,7 @@
  * One session on disk: snapshot and journal. Lines are numbered when they are written, and a snapshot says which number
  * it reaches: a crash between the two files never applies a line twice.
  */
-import { closeSync, constants, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskError, firstLine, replaceFile, syncDir } from "./disk.ts";
@@ -54,8 +54,8 @@ interface Open {
 export function sessionStore(dir: string, id: string): SessionStore {
   const path = join(dir, `${id}.json`);
   let open: Open | undefined;
-  /** The journal has not taken all. */
-  let lacking = false;
+  /** The journal has not taken all, or has no snapshot to stand behind. */
+  let lacking = !existsSync(path);
   let saving: Promise<string> | undefined;
   let removed = false;
   let queue: Promise<unknown> = Promise.resolve();

@@ -1,5 +1,5 @@
 // npm run bench [-- NAME…] [--write]: rows whose file name holds a NAME, or all; `--write` renews docs/performance.md.
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { ensureBuilt, root, run } from "../../data/scripts/setup.mjs";
@@ -20,8 +20,14 @@ await run(async () => {
   }
   const table = markdown(results);
   process.stdout.write(table);
-  if (args.includes("--write")) writeFileSync(join(root, "docs/performance.md"), page(table));
+  if (args.includes("--write")) write(join(root, "docs/performance.md"), page(table));
 });
+
+/** The soak's section stays. */
+function write(file, text) {
+  const [, soak] = existsSync(file) ? readFileSync(file, "utf8").split("\n## Soak\n") : [];
+  writeFileSync(file, soak === undefined ? text : `${text}\n## Soak\n${soak}`);
+}
 
 function markdown(results) {
   const head = ["what", "ms", "against", "ms", "ratio", "middle half", "goal", ""];

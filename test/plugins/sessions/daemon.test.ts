@@ -4,10 +4,12 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { Client } from "#core/client";
 import { call, type OpenAIFake, openaiFake, text } from "../../fakes/openai.ts";
-import { type Daemon, daemon, leftovers, look, type Place, place } from "../../soak/daemon.ts";
+import { type Daemon, daemon, leftovers, look, type Place, place, processesOf } from "../../soak/daemon.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
 
 beforeAll(() => {
   const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
@@ -248,9 +250,7 @@ test("H-040: an older or foreign file neither stops the daemon nor is lost", asy
   expect(readdirSync(at.sessions)).toEqual(expect.arrayContaining(["notes.json", "empty.json"]));
 });
 
-test("H-039: 200 sessions of 2 MB and one of 100 MB are listed at once, in little memory; the big one opens", {
-  timeout: 60_000,
-}, async () => {
+test("H-039: 200 sessions of 2 MB and one of 100 MB are listed at once, in little memory; the big one opens", async () => {
   const fake = await model();
   const at = home(fake.env);
   mkdirSync(at.sessions, { recursive: true });
@@ -270,9 +270,7 @@ test("H-039: 200 sessions of 2 MB and one of 100 MB are listed at once, in littl
   expect(await messages("s7")).toBeGreaterThan(1_800);
 });
 
-test("SIGTERM with 200 sessions in use and turns under way ends within 5 s, with everything saved", {
-  timeout: 60_000,
-}, async () => {
+test("SIGTERM with 200 sessions in use and turns under way ends within 5 s, with everything saved", async () => {
   const fake = await model();
   const at = home(fake.env);
   mkdirSync(at.sessions, { recursive: true });
@@ -301,4 +299,57 @@ test("SIGTERM with 200 sessions in use and turns under way ends within 5 s, with
     await idle(again.client, agent);
   }
   expect(fake.complaints).toEqual([]);
+});
+
+test("a session is renamed and killed while its agent runs and files are open", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const { client } = await start(at);
+  await makeAgent(client, at.work);
+  await client.rdwr("session/new", "name=other");
+  fake.reply(call("shell", { command: "echo begun; sleep 60" }));
+  const chat = (async () => {
+    let all = "";
+    for await (const bytes of client.stream(`${A}/chat`)) all += bytes.toString();
+    return all;
+  })();
+  const state = await client.open(`${A}/statewait`, 2);
+  await client.write(`${A}/prompt`, "go");
+  await until(async () => (await read(client, `${A}/log`)).includes("begun"));
+
+  await expect(client.wstat("session/s1", { name: "other" })).rejects.toThrow(/in use|exists/);
+  await client.wstat("session/s1", { name: "s2" });
+  await expect(read(client, `${A}/id`)).rejects.toThrow(/not found/);
+  const B = A.replace("s1", "s2");
+  await state.write("thinking", 0);
+  expect((await state.read(undefined, 0)).toString()).toBe("calling: shell\n");
+  const queued = client.write(`${B}/prompt`, "later");
+  await queued;
+  expect(await read(client, "session/idx")).toMatch(/^s2\tcalling: shell\t/m);
+
+  await client.rdwr("session/s2/ctl", "kill");
+  expect(await chat).toContain("begun");
+  await expect(read(client, `${B}/id`)).rejects.toThrow(/not found/);
+  expect(readdirSync(at.sessions).filter((name) => !name.startsWith("lock"))).toEqual([expect.stringMatching(/json$/)]);
+  await until(async () => processesOf(at).length <= 1);
+});
+
+test("save writes snapshot and transcript and names both; variables reach the next call", async () => {
+  const fake = await model();
+  const at = home(fake.env);
+  const { client } = await start(at);
+  await makeAgent(client, at.work);
+  for (const colour of ["red", "blue"]) {
+    await client.write("session/s1/env", `COLOUR=${colour}\n`);
+    fake.reply(call("shell", { command: "echo it is $COLOUR" }));
+    fake.reply(text("I see."));
+    await client.write(`${A}/prompt`, `what is it now`);
+    await idle(client);
+  }
+  const reply = (await client.rdwr("session/s1/ctl", "save")).toString();
+  const [, snapshot = "", transcript = ""] = /^snapshot=(.*)\ntranscript=(.*)\n$/.exec(reply) ?? [];
+  expect(JSON.parse(readFileSync(snapshot, "utf8")).agents[0].messages).toHaveLength(8);
+  expect(transcript).toMatch(new RegExp(`^${at.dir}/.config/ollie/transcript/\\d{8}T\\d{6}-chat.md$`));
+  const said = readFileSync(transcript, "utf8");
+  for (const part of ["what is it now", "it is red", "it is blue", "I see."]) expect(said).toContain(part);
 });

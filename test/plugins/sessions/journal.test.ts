@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { lastHead } from "../../../plugins/sessions/journal.ts";
 import { decode, decodeHead, encode, type Snapshot } from "../../../plugins/sessions/snapshot.ts";
 import { sessionStore } from "../../../plugins/sessions/store.ts";
 import { tempDir } from "./kit.ts";
@@ -98,4 +99,64 @@ test("a snapshot is one JSON object whose first line is its header", () => {
   expect(decodeHead(text.split("\n")[0] ?? "")).toEqual(head);
   expect(decodeHead(encode(snapshot(1)).split("\n")[0] ?? "")?.seq).toBe(1);
   expect(decodeHead("{")).toBeUndefined();
+});
+
+test("a long history is not written again at each rest, only when the journal has grown by half of it", async () => {
+  const dir = tempDir();
+  const path = join(dir, `${id}.json`);
+  const store = sessionStore(dir, id);
+  const history: string[] = [];
+  let bytes = 0;
+  const rest = async () => {
+    if (!store.due) return;
+    await store.save((seq) => {
+      const text = encode(snapshot(seq, { history }));
+      bytes += text.length;
+      return text;
+    });
+  };
+  const step = "x".repeat(10_000);
+  for (let n = 0; n < 1_000; n++) {
+    history.push(step);
+    await store.journal(step);
+    await rest();
+  }
+  await store.rest();
+  // Each byte of the history is written in the journal once, and a few times in snapshots.
+  expect(bytes / (1_000 * step.length)).toBeLessThan(4);
+  const { sections, lines } = sessionStore(dir, id).load();
+  expect([...(sections.history as string[]), ...lines]).toEqual(history);
+  expect(statSync(path).size).toBeGreaterThan(5_000_000);
+});
+
+test("lines that come while a snapshot is written stay, and those that it holds go", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  await store.save((seq) => encode(snapshot(seq)));
+  await store.journal("held");
+  const saved = store.save((seq) => encode(snapshot(seq, { held: true })));
+  await Promise.resolve();
+  await Promise.all([store.journal("one"), store.journal("two"), saved]);
+  expect(store.behind).toBe(true);
+  const { sections, lines } = sessionStore(dir, id).load();
+  expect([sections.held, ...lines].slice(-2)).toEqual(["one", "two"]);
+  await store.journal("three");
+  await store.rest();
+  expect(sessionStore(dir, id).load().lines).toEqual(["one", "two", "three"]);
+  expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).not.toContain("held");
+});
+
+test("the header's last line in a journal is what a listing shows, whatever texts look like it", async () => {
+  const dir = tempDir();
+  const store = sessionStore(dir, id);
+  await store.head({ name: "first" });
+  await store.journal('\n{"head":{"name":"no"}}');
+  await store.head({ name: "second" });
+  await store.journal('{"head":{"name":"no"}}');
+  await store.rest();
+  const path = join(dir, `${id}.journal.jsonl`);
+  expect(lastHead(path)).toEqual({ name: "second" });
+  appendFileSync(path, '{"head":{"name":"torn"');
+  expect(lastHead(path)).toEqual({ name: "second" });
+  expect(lastHead(join(dir, "none"))).toBeUndefined();
 });
