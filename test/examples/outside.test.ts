@@ -124,6 +124,49 @@ export default definePlugin({ name: "late", doc: "Fails late.", setup({ mount })
   });
 });
 
+test("two plugins of one folder, one of which fails late and again and again: the daemon and the other go on", async () => {
+  const plugin = (name: string, body: string) =>
+    writeFileSync(
+      join(folder, `${name}.mjs`),
+      `import { definePlugin, leaf, Root } from "ollie";
+export default definePlugin({ name: "${name}", doc: "x", setup({ mount }) {
+  mount(Root, leaf("${name}", { doc: "x", ${body} }));
+} });
+`,
+    );
+  plugin("steady", 'read: () => "steady\\n"');
+  plugin(
+    "shaky",
+    `stream: async function* () {
+      yield "one\\n";
+      for (const ms of [1, 2, 30]) setTimeout(() => { throw new Error("after " + ms); }, ms);
+      void Promise.reject("loose");
+      yield "two\\n";
+      await new Promise(() => {});
+    }`,
+  );
+  const imports = `import control from "ollie/plugins/control";
+import shaky from "./shaky.mjs";
+import steady from "./steady.mjs";
+`;
+  await serving(config("control(), shaky(), steady()", imports), async (client) => {
+    const stream = client.stream("shaky");
+    const reads = (async () => {
+      for await (const _ of stream);
+    })();
+    await expect(reads).rejects.toThrow("shaky: plugin stopped");
+    for (;;) {
+      const [row] = (await text(client.read("plugins/idx"))).split("\n").filter((line) => line.startsWith("shaky"));
+      if (row?.includes("after 30")) break;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    expect(await text(client.read("steady"))).toBe("steady\n");
+    expect((await client.ls("")).map(({ name }) => name)).not.toContain("shaky");
+    expect(await text(client.read("plugins/shaky/status"))).toContain("state=stopped\n");
+    expect(await text(client.read("plugins/steady/error"))).toBe("");
+  });
+});
+
 test.each([
   ["an unknown option", "events({ nonsense: 1 } as never)", "", /events/],
   ["a plugin twice", "events(), events()", "", /plugin events stands twice/],
