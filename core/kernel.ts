@@ -97,6 +97,12 @@ export function createKernel(options: KernelOptions): Kernel {
       return () => endings.delete(fn);
     },
     listen: (at, how) => kernel.listen(at, how),
+    stop(reason) {
+      log.info(`stop: ${reason}`);
+      setImmediate(() => {
+        for (const fn of stops) fn(reason);
+      });
+    },
   };
   const plugins = pluginSet(options.plugins, host, who, (row) => {
     const given = table.get(LogSink);
@@ -104,16 +110,7 @@ export function createKernel(options: KernelOptions): Kernel {
   });
   table.provide(
     KernelView,
-    {
-      files: () => docRows(tree.root.spec as BuiltDir),
-      status: plugins.status,
-      stop(reason) {
-        log.info(`stop: ${reason}`);
-        setImmediate(() => {
-          for (const fn of stops) fn(reason);
-        });
-      },
-    },
+    { files: () => docRows(tree.root.spec as BuiltDir), status: plugins.status, stop: host.stop },
     "kernel",
   );
 

@@ -54,6 +54,8 @@ export interface Host {
   end(instance: object): void;
   onEnd(fn: (instance: object) => void): () => void;
   listen(at: ListenAt, options: ListenOptions): Promise<Listening>;
+  /** Asks for the kernel's end. */
+  stop(reason: string): void;
 }
 
 /** Runs `setup`; a throw or a time-out undoes all that it added and rethrows. */

@@ -17,7 +17,7 @@ export interface PluginDef<N extends string = string, In = unknown, Out = unknow
   doc: string;
   /** A schema of its options (Standard Schema; zod implements it). Unknown keys should be errors. */
   config?: StandardSchemaV1<In, Out>;
-  /** Its failure stops the start. Guards (policy plugins) set it. */
+  /** Its failure stops the start, and a late error of it asks for the kernel's end. Guards (policy plugins) set it. */
   required?: boolean;
   provides?: readonly (Token<unknown> | Scope<unknown>)[];
   /** Hard needs: services and scopes. */

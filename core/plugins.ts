@@ -183,6 +183,11 @@ export function pluginSet(
       const row = rows.find((one) => one.name === plugin);
       if (!row) return unsure !== undefined;
       host.report(row.name, "late error", error);
+      // Without a guard nothing should go on: it stays, and the kernel's owner is asked to end.
+      if (row.use.def.required) {
+        host.stop(`${row.name}: a required plugin failed`);
+        return true;
+      }
       stop(row)
         .then(rebuild)
         .catch((cause: unknown) => host.report(row.name, "stop", cause));

@@ -153,7 +153,15 @@ test("a required plugin that fails aborts the start, and its error is the start'
   expect(stateOf(k, "good").state).toBe("stopped");
 });
 
-test("an onEnd of one plugin's state that fails does not keep others from theirs", async () => {
+test("a late error of a required plugin leaves it where it is, and asks for the end", async () => {
+  const k = await started([good, plug("guard", ({ on }) => on(Gate, () => ({ block: "no" })), { required: true })]);
+  const asked = new Promise<string>((done) => k.onStop(done));
+  expect(late(k, "guard")).toBe(true);
+  expect(await asked).toBe("guard: a required plugin failed");
+  expect(await k.call(Gate)).toEqual({ block: "no" });
+});
+
+test("an undo that fails does not keep others from theirs", async () => {
   const k = createKernel({ plugins: [plug("a", ({ defer }) => defer(boom)), plug("b", ({ defer }) => defer(boom))] });
   await k.start();
   await k.close();
