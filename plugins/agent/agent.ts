@@ -56,6 +56,7 @@ export function makeAgent(
     dead: false,
     turn: undefined,
     stoppable: new Set(),
+    commands: new Set(),
     running: undefined,
     stale: false,
     seq: saved.seq,
@@ -160,7 +161,7 @@ function faceOf(rt: Runtime): Agent {
 export async function rest(rt: Runtime): Promise<void> {
   rt.closing = true;
   interrupt(rt, new Going());
-  await rt.running;
+  await Promise.all([rt.running, ...rt.commands]);
   await rt.chat.raw.flush();
 }
 

@@ -1,5 +1,6 @@
 /** The files of an agent: session/{name}/agent/{aname}/. */
 import { leaf, type Node, type Principal, text } from "#core";
+import { runCommand } from "./bang.ts";
 import { printCfg, writeCfg } from "./cfg.ts";
 import { requestOf } from "./context.ts";
 import { agentCtl } from "./ctl.ts";
@@ -11,6 +12,7 @@ import { editQueue, popQueue, printQueue } from "./queue-file.ts";
 import { type AgentAt, rights } from "./rights.ts";
 import type { Roster } from "./roster.ts";
 import { type Runtime, runtimeOf } from "./runtime.ts";
+import { slashOf } from "./slash.ts";
 import { nextState, setBaseline } from "./statewait.ts";
 import { statsOf } from "./stats.ts";
 import { loadTools, printTools } from "./tools-file.ts";
@@ -25,8 +27,14 @@ function depthOf(roster: Roster, principal: Principal, at: AgentAt): number {
   return ((from ?? rt(at)).turn?.depth ?? 0) + (principal.kind === "hook" ? 1 : 0);
 }
 
-function promptWritten(roster: Roster, c: AgentAt, text: string): Promise<void> {
+/** Words for ollie itself (`!command`, `/verb`) are read in prompts of people and their hooks only: a model's text is text. */
+async function promptWritten(roster: Roster, c: AgentAt, text: string): Promise<void> {
   const { principal } = c;
+  if (principal.kind !== "agent") {
+    if (text.startsWith("!")) return runCommand(rt(c), text.slice(1));
+    const slash = slashOf(roster, text);
+    if (slash) return slash(c);
+  }
   return submit(rt(c), text, principal.name, depthOf(roster, principal, c), principal.kind === "agent");
 }
 
@@ -40,7 +48,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
   return [
     leaf<AgentAt>("prompt", {
       ...asked,
-      doc: "A write is a prompt: it runs when the file is closed, or is queued while a turn runs. A read gives the last one.",
+      doc: "A write is a prompt: it runs when the file is closed, or is queued while a turn runs. A user's `/help` lists commands, `!CMD` runs a shell command. A read gives the last prompt.",
       ...rights("prompt", { kin: "w" }),
       ...text((c) => rt(c).last),
       check: check("prompt"),

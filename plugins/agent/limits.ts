@@ -47,6 +47,10 @@ export const limits = {
   chatBacklog: 8 << 20,
   /** Rendering of a system prompt, all of its commands. */
   render: 60_000,
+  /** A `!command`: its time, its output, how many run at once for an agent. */
+  command: 600_000,
+  commandOutput: 1 << 20,
+  commands: 4,
   /** Nesting of a call's arguments: what is deeper breaks JSON.stringify somewhere. */
   argsDepth: 200,
 } as const;

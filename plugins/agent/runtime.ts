@@ -92,6 +92,8 @@ export interface Runtime extends Settings {
   turn: Turn | undefined;
   /** What else a stop ends: work of ctl, commands of the user. */
   readonly stoppable: Set<AbortController>;
+  /** The user's `!commands` that run; each settles when nothing of it runs any more. */
+  readonly commands: Set<Promise<void>>;
   /** Settles when the present run of turns has ended. */
   running: Promise<void> | undefined;
   /** Config and prompts are to be read again before the next turn. */

@@ -196,6 +196,7 @@ const surroundings = (inner: Inner): Use =>
           return inner.model.backend(model);
         },
         models: async () => [{ backend: "fake", models: ["big", "small"] }],
+        about: async () => ({}),
         invalidate() {},
       });
       api.provide(Tools, {

@@ -1,0 +1,105 @@
+/** `!command` in a prompt: a shell command of the user's, beside any turn. Its output stands in chat; the model sees none of it. */
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { StringDecoder } from "node:string_decoder";
+import { NineError } from "#core";
+import { cookieVariable, isCredential, startTime, sweep } from "#plugins/toolsrv";
+import { limits } from "./limits.ts";
+import { info, type Runtime } from "./runtime.ts";
+
+/** Milliseconds: output is shown so often; so long it is awaited behind the exit. */
+const waits = { show: 100, drain: 200 };
+
+/** Resolves when it has started. A stop ends it, and so do the agent's end and its limits. Throws NineError. */
+export async function runCommand(rt: Runtime, text: string): Promise<void> {
+  const command = text.trim();
+  if (command === "") return;
+  if (rt.closing) throw new NineError("prompt: agent is dead");
+  if (rt.commands.size >= limits.commands)
+    throw new NineError(`prompt: ${limits.commands} commands run already (ctl stop ends them)`);
+  rt.chat.block("user", `!${command}`);
+  const stop = new AbortController();
+  rt.stoppable.add(stop);
+  const over = run(rt, command, stop.signal).finally(() => {
+    rt.stoppable.delete(stop);
+    rt.commands.delete(over);
+  });
+  rt.commands.add(over);
+}
+
+async function run(rt: Runtime, command: string, signal: AbortSignal): Promise<void> {
+  const cookie = `${process.pid}-${startTime(process.pid)}-${randomUUID()}`;
+  const shown = lines((text) => info(rt, text));
+  const ending = await new Promise<string>((resolve) => {
+    // One pipe, so that both streams stay in order.
+    const child = spawn("/bin/sh", ["-c", `exec 2>&1\n${command}`], {
+      cwd: rt.cwd,
+      env: { ...envOf(rt), [cookieVariable]: cookie },
+      detached: true,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const late = setTimeout(() => resolve(`took longer than ${limits.command / 1000} s`), limits.command);
+    let drain: NodeJS.Timeout | undefined;
+    const end = (text: string) => {
+      clearTimeout(late);
+      clearTimeout(drain);
+      resolve(text);
+    };
+    signal.addEventListener("abort", () => end("stopped"), { once: true });
+    const exited = (code: number | null, by: string | null) =>
+      end(code === 0 ? "" : code === null ? `killed by ${by}` : `exit status ${code}`);
+    child.stdout.on("data", shown.push);
+    child.on("error", (error) => end(`can not be started: ${error.message}`));
+    child.on("close", exited);
+    // What it left in the background may hold the pipe open for ever.
+    child.on("exit", (code, by) => {
+      drain = setTimeout(() => exited(code, by), waits.drain);
+    });
+  });
+  await sweep({ cookie });
+  shown.end(ending);
+}
+
+/** The server's environment and the session's, without what holds a secret. */
+function envOf(rt: Runtime): Record<string, string> {
+  const { session } = rt;
+  const env: Record<string, string> = {};
+  for (const [name, value] of [...Object.entries(process.env), ...session.env])
+    if (value !== undefined && !isCredential(name)) env[name] = value;
+  return {
+    ...env,
+    PWD: rt.cwd,
+    OLLIE_SESSION: session.name,
+    OLLIE_SESSION_ID: session.id,
+    OLLIE_AGENT: rt.name,
+    OLLIE_AGENT_ID: rt.id,
+  };
+}
+
+/** Shows output in whole lines, now and then, up to its limit. */
+function lines(show: (text: string) => void) {
+  const decoder = new StringDecoder("utf8");
+  let held = "";
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (upTo: number) => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (upTo > 0) show(held.slice(0, upTo));
+    held = held.slice(upTo);
+  };
+  return {
+    push(chunk: Buffer) {
+      const room = limits.commandOutput - size;
+      size += chunk.length;
+      if (room <= 0) return;
+      held += decoder.write(chunk.subarray(0, room));
+      timer ??= setTimeout(() => flush(held.lastIndexOf("\n") + 1), waits.show);
+    },
+    end(ending: string) {
+      flush(held.length);
+      if (size > limits.commandOutput) show(`(cut: the first ${limits.commandOutput} of ${size} bytes)`);
+      if (ending !== "") show(ending);
+    },
+  };
+}
