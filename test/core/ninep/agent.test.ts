@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { connect as attach } from "#core/client";
 import type { Rmsg, Tmsg } from "../../../core/ninep/codec.ts";
 import { type TestOptions, testKernel } from "../../kit/kernel.ts";
 import { type Raw, raw } from "./raw.ts";
@@ -26,6 +27,7 @@ async function start(options: TestOptions) {
   await kernel.listen({ unix: path });
   return {
     kernel,
+    path,
     async dial(): Promise<Raw> {
       const one = raw(connect(path));
       open.add(one);
@@ -65,6 +67,32 @@ async function follow(
   }
   return at;
 }
+
+test("of the whole tree every qid.path is unique and stays, and every entry equals its Tstat", async () => {
+  const { path, kernel } = await start({});
+  await kernel.prompt("hello");
+  const client = await attach(path);
+  const seen = new Map<number, string>();
+  const visit = async (path: string): Promise<void> => {
+    const { qid } = await client.stat(path);
+    expect(seen.get(qid.path) ?? path).toBe(path);
+    seen.set(qid.path, path);
+    if (!(qid.type & 0x80)) return;
+    for (const entry of await client.ls(path)) {
+      const below = `${path === "/" ? "" : path}/${entry.name}`;
+      expect(entry).toEqual(await client.stat(below));
+      await visit(below);
+    }
+  };
+  await visit("/");
+  expect(seen.size).toBeGreaterThan(30);
+  expect([...seen.values()]).toContain(`/${A}/chat`);
+  // A second look gives the same numbers.
+  const first = new Map(seen);
+  await visit("/");
+  expect(seen).toEqual(first);
+  await client.close();
+});
 
 test("H-092: a client that never reads delays nobody, costs little, and goes on at its offset", async () => {
   const size = 50_000_000;
