@@ -9,7 +9,6 @@ const throws = (error: unknown) => () => {
   throw error;
 };
 const never = () => new Promise<never>(() => {});
-const _text = (data?: Uint8Array) => (data ? Buffer.from(data).toString("utf8") : undefined);
 
 describe("what a handler does wrong stays within the guard", () => {
   const kinds: [string, (result: () => unknown) => LeafSpec<Base>, "read" | "write" | "close"][] = [

@@ -4,7 +4,6 @@ import { NineError } from "#core";
 import { failure } from "../kit.ts";
 import { fileOf, stateOf } from "./open.ts";
 
-const _wrong = (spec: unknown) => spec as LeafSpec<Base>;
 const throws = (error: unknown) => () => {
   throw error;
 };
