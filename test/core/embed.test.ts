@@ -1,5 +1,5 @@
 /** The kernel inside another program: nothing but what is asked for, and nothing left behind. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,6 +86,21 @@ test("it serves a connection over any stream pair, and hangs up at the end", asy
   expect(Buffer.from(await client.read("a")).toString()).toBe("over a pipe");
   await k.close();
   expect(far.destroyed).toBe(true);
+});
+
+test("importing all stock plugins does nothing: no listener, no handle, no word", () => {
+  // What Node itself needs to read modules is not ours.
+  const program = `const held = () => process.getActiveResourcesInfo().filter((name) => !/^(CloseReq|FSReq)/.test(name));
+    const now = () => String([process.eventNames().length, ...held()]);
+    const before = now();
+    const { default: config } = await import(process.argv[1]);
+    process.exitCode = config.plugins.length > 5 && before === now() ? 0 : 1;`;
+  const config = join(import.meta.dirname, "../../dist/ollie.config.js");
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program, config], {
+    encoding: "utf8",
+    timeout: 15_000,
+  });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
 });
 
 test("a program that bundles it ends by itself when the kernel is closed", async () => {
