@@ -18,11 +18,13 @@ export async function runCommand(rt: Runtime, text: string): Promise<void> {
   if (rt.commands.size >= limits.commands)
     throw new NineError(`prompt: ${limits.commands} commands run already (ctl stop ends them)`);
   rt.chat.block("user", `!${command}`);
+  rt.turn?.reads.drop();
   const stop = new AbortController();
   rt.stoppable.add(stop);
   const over = run(rt, command, stop.signal).finally(() => {
     rt.stoppable.delete(stop);
     rt.commands.delete(over);
+    rt.turn?.reads.drop();
   });
   rt.commands.add(over);
 }

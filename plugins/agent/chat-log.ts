@@ -2,14 +2,24 @@
  * An append-only text log with byte offsets that stay good over restarts: all of it on disk, the end of it in memory too.
  * Readers are cursors; the log keeps nothing per reader.
  */
-import { closeSync, constants as fs, openSync, readSync, statSync } from "node:fs";
+import { closeSync, constants as fs, openSync, readSync, renameSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { type Source, source, waiters } from "#core";
 import { limits } from "./limits.ts";
 
+/** The same place in chat.raw and in chat, between two blocks. */
+export interface ChatMark {
+  raw: number;
+  text: number;
+}
+
 export interface ChatLog {
   /** Whole characters. */
   append(text: string): void;
+  /** Where it begins now: what was before is put aside, in `{file}.1`. */
+  readonly start: ChatMark;
+  /** Puts all so far aside; a notice takes its place. `here` is the present end, between two blocks. */
+  rotate(here: ChatMark): void;
   /** Offset behind the last byte. */
   readonly size: number;
   /** Number of appends. */
@@ -40,9 +50,11 @@ interface Page {
 
 /** Opens the log that is kept in `file`, which may not exist yet. `fail` gets errors of the disk; the log goes on in memory. */
 export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
-  const first = sizeOf(file);
-  let size = first;
-  let saved = first;
+  let start = startOf(file);
+  let size = start.raw + sizeOf(file);
+  let saved = size;
+  /** The bytes from here on belong to the next file. */
+  let cut: ChatMark | undefined;
   let version = 0;
   let ended = false;
   let pages: Page[] = [];
@@ -67,21 +79,32 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       at += count;
     }
   };
+  const openFile = () => open(file, fs.O_WRONLY | fs.O_CREAT, 0o600);
   const save = async () => {
     let handle: FileHandle | undefined;
     try {
-      handle = await open(file, fs.O_WRONLY | fs.O_CREAT, 0o600);
+      handle = await openFile();
       while (saved < size) {
+        if (cut && saved >= cut.raw) {
+          await handle.close();
+          handle = undefined;
+          // In one tick: a reader must not look for the new bytes in the old file.
+          renameSync(file, `${file}.1`);
+          start = cut;
+          cut = undefined;
+          handle = await openFile();
+        }
         const page = pages.find((one) => one.start + one.used > saved) as Page;
         const from = saved - page.start;
-        const { bytesWritten } = await handle.write(page.bytes, from, page.used - from, saved);
+        const count = Math.min(page.used - from, (cut?.raw ?? size) - saved);
+        const { bytesWritten } = await handle.write(page.bytes, from, count, saved - start.raw);
         saved += bytesWritten;
         trim();
       }
     } catch (error) {
       fail(error);
       // Memory stays bounded on a full disk: what does not fit is a gap in the file, at its right place.
-      if (size - saved > 2 * limits.chatBacklog) saved = size;
+      if (size - saved > 2 * limits.chatBacklog) saved = cut && saved < cut.raw ? cut.raw : size;
     } finally {
       flushing = undefined;
       await handle?.close().catch(fail);
@@ -105,15 +128,26 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     if (offset >= size) return Buffer.alloc(0);
     const wanted = Math.min(Math.max(max, 4), pageSize);
     const memory = pages[0]?.start ?? size;
-    return wholeCharacters(fromMemory(offset, wanted) ?? fromDisk(file, offset, Math.min(wanted, memory - offset + 4)));
+    return wholeCharacters(
+      fromMemory(offset, wanted) ?? fromDisk(file, offset - start.raw, Math.min(wanted, memory - offset + 4)),
+    );
+  };
+  const append = (text: string) => {
+    if (text === "" || ended) return;
+    put(Buffer.from(text, "utf8"));
+    version++;
+    readers.wakeAll();
+    if (!flushing) void flush();
   };
   return {
-    append(text) {
-      if (text === "" || ended) return;
-      put(Buffer.from(text, "utf8"));
-      version++;
-      readers.wakeAll();
-      if (!flushing) void flush();
+    append,
+    get start() {
+      return start;
+    },
+    rotate(here) {
+      if (cut || ended) return;
+      cut = here;
+      append(notice(here));
     },
     get size() {
       return size;
@@ -123,17 +157,18 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     },
     read,
     tail(max) {
-      const from = Math.max(0, size - max);
+      const from = Math.max(start.raw, size - max);
       const parts: Buffer[] = [];
       for (let at = from; at < size; at += (parts.at(-1) as Buffer).length) parts.push(read(at, size - at));
       const bytes = Buffer.concat(parts);
-      return from === 0 ? bytes : bytes.subarray(bytes.indexOf(10) + 1);
+      return from === start.raw ? bytes : bytes.subarray(bytes.indexOf(10) + 1);
     },
     follow(offset) {
       let at = Math.min(offset, size);
       return source({
         take(max) {
           if (at >= size) return ended ? null : undefined;
+          at = Math.max(at, start.raw);
           const got = read(at, max);
           at += got.length;
           return got;
@@ -157,6 +192,16 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       readers.wakeAll();
     },
   };
+}
+
+/** Stands where the older part was, and says where that is. */
+const notice = ({ raw, text }: ChatMark): string =>
+  `[[[info]]]\nthe log has grown long: it begins anew here, at byte ${raw} of chat.raw and ${text} of chat\n[[[end]]]\n`;
+
+function startOf(file: string): ChatMark {
+  const head = statSync(file, { throwIfNoEntry: false }) ? fromDisk(file, 0, 256).toString("latin1") : "";
+  const [, raw, text] = /^\[\[\[info\]\]\]\n.* byte (\d+) of chat\.raw and (\d+) of chat\n/.exec(head) ?? [];
+  return raw ? { raw: Number(raw), text: Number(text) } : { raw: 0, text: 0 };
 }
 
 /** Size of the file without the part of a character that a crash left at its end: it is written over. */

@@ -1,19 +1,15 @@
 /** The filtered view of a chat log: derived from the markup while it is read, so nothing is stored twice. */
 import { type Source, source } from "#core";
 import { chatFilter } from "./chat-filter.ts";
-import type { ChatLog } from "./chat-log.ts";
-
-/** The same place in both texts, between two blocks. */
-export interface ChatMark {
-  raw: number;
-  text: number;
-}
+import type { ChatLog, ChatMark } from "./chat-log.ts";
 
 export interface ChatText {
   /** Bytes of the filtered text. */
   readonly size: number;
   /** Takes note of a place between two blocks, where the log ends now. */
   mark(): ChatMark;
+  /** Reads on a little; false: there is nothing more to read. Spares `size` and `mark` from reading much at once. */
+  advance(): boolean;
   /** A cursor at the beginning. */
   follow(): Source;
 }
@@ -24,14 +20,18 @@ const apart = 256 * 1024;
 
 /** `known`: a place from an earlier run; what is behind it is read when somebody asks. */
 export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): ChatText {
-  const index: ChatMark[] = [{ raw: 0, text: 0 }];
-  if (known.raw > 0 && known.raw <= log.size) index.push(known);
+  let index: ChatMark[] = [log.start];
+  if (known.raw > log.start.raw && known.raw <= log.size) index.push(known);
   let counter = walker(log, index.at(-1) as ChatMark);
   const count = () => {
     while (counter.next() !== undefined);
     return counter.text;
   };
-  const placeFor = (offset: number): ChatMark => index.findLast((mark) => mark.text <= offset) as ChatMark;
+  const placeFor = (offset: number): ChatMark => {
+    if ((index[0] as ChatMark).raw < log.start.raw)
+      index = [log.start, ...index.filter(({ raw }) => raw > log.start.raw)];
+    return index.findLast((mark) => mark.text <= offset) ?? (index[0] as ChatMark);
+  };
   return {
     get size() {
       return count();
@@ -43,8 +43,9 @@ export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): C
       counter = walker(log, here);
       return here;
     },
+    advance: () => counter.next() !== undefined,
     follow() {
-      let at = walker(log, index[0] as ChatMark);
+      let at = walker(log, placeFor(0));
       let rest = Buffer.alloc(0);
       const raw = log.follow(0);
       return source({
@@ -68,7 +69,7 @@ export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): C
             const text = at.next();
             if (text === undefined) return;
             if (at.text < offset) continue;
-            rest = Buffer.from(text, "utf8").subarray(offset - before);
+            rest = Buffer.from(text, "utf8").subarray(Math.max(0, offset - before));
             return;
           }
         },
@@ -80,7 +81,7 @@ export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): C
 
 /** Filters piece by piece from a place on. */
 function walker(log: ChatLog, from: ChatMark) {
-  const filter = chatFilter();
+  let filter = chatFilter();
   let { raw, text } = from;
   return {
     /** Bytes of text given so far, from the log's beginning. */
@@ -90,6 +91,10 @@ function walker(log: ChatLog, from: ChatMark) {
     /** The next piece, perhaps empty; undefined: nothing more for now. */
     next(): string | undefined {
       if (raw >= log.size) return undefined;
+      if (raw < log.start.raw) {
+        ({ raw, text } = log.start);
+        filter = chatFilter();
+      }
       const bytes = log.read(raw, step);
       raw += bytes.length;
       const out = filter(bytes.toString("utf8"));

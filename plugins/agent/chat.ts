@@ -1,8 +1,9 @@
 /** Writes the conversation as block markup (docs/chat-format.md): one block is open at a time. */
 import { guard } from "./chat-filter.ts";
-import { type ChatLog, chatLog } from "./chat-log.ts";
-import { type ChatMark, type ChatText, chatText } from "./chat-text.ts";
+import { type ChatLog, type ChatMark, chatLog } from "./chat-log.ts";
+import { type ChatText, chatText } from "./chat-text.ts";
 import { breakAt, fenceFor } from "./fence.ts";
+import { limits } from "./limits.ts";
 
 export interface Chat {
   /** A whole block. */
@@ -29,14 +30,21 @@ interface Open {
   language: string;
 }
 
-/** Opens the chat kept in `file`. A block that a crash left open is closed. */
-export function chat(file: string, known: ChatMark | undefined, fail: (error: unknown) => void): Chat {
+/** Opens the chat kept in `file`. A block that a crash left open is closed. `max`: bytes after which the log begins anew. */
+export function chat(
+  file: string,
+  known: ChatMark | undefined,
+  fail: (error: unknown) => void,
+  max: number = limits.chatFile,
+): Chat {
   const raw = chatLog(file, fail);
   closeTorn(raw);
   const text = chatText(raw, known);
   let open: Open | undefined;
   /** Blank beginning of a reply: it makes no block of its own. */
   let blank = { id: "", text: "" };
+  let began = raw.start.raw;
+  let rotating = false;
 
   const begin = (key: string, fence?: string, language = ""): Open => {
     if (open?.key === key) return open;
@@ -50,6 +58,21 @@ export function chat(file: string, known: ChatMark | undefined, fail: (error: un
     const first = to.atLineStart ? guard(content) : content;
     raw.append(first.includes("[[[") ? first.replace(/\n(?= *\[\[\[)/g, "\n ") : first);
     to.atLineStart = content.endsWith("\n");
+    if (raw.size - began <= max || rotating) return;
+    rotating = true;
+    setImmediate(rotate);
+  };
+  /** Counting the text takes a while: other work goes on between two pieces. */
+  const rotate = () => {
+    for (let pieces = 0; pieces < 16; pieces++)
+      if (!text.advance()) {
+        end();
+        began = raw.size;
+        raw.rotate(text.mark());
+        rotating = false;
+        return;
+      }
+    setImmediate(rotate);
   };
   const end = () => {
     if (!open) return;

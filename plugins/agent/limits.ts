@@ -41,6 +41,8 @@ export const limits = {
   context: 128_000,
   /** Of chat.raw, kept in memory. */
   chatMemory: 1 << 20,
+  /** Of chat.raw: then it begins anew. */
+  chatFile: 256 << 20,
   /** Of chat.raw, served by `log`. */
   log: 64 * 1024,
   /** Chat text that may wait for the disk before the loop waits for it. */

@@ -1,18 +1,18 @@
 /** An agent <-> its section of the session's file and its lines of the journal. */
-import { homedir } from "node:os";
 import type { AgentConfig } from "#plugins/agent-config";
 import type { Message } from "#plugins/backends";
 import type { Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
-import type { ChatMark } from "./chat-text.ts";
+import type { ChatMark } from "./chat-log.ts";
 import { firstTools } from "./checks.ts";
 import { measure } from "./context.ts";
 import { load, settle } from "./history.ts";
 import { apply, interrupted, type Line } from "./lines.ts";
 import { reconnect, unavailable } from "./provider.ts";
 import { type Deps, info, type Runtime } from "./runtime.ts";
-import { fromSaved, type Prompt, type SavedAgent, toSaved } from "./saved.ts";
-import { noTotals, usageText } from "./totals.ts";
+import { fromSaved, type SavedAgent, toSaved } from "./saved.ts";
+import { withDefaults } from "./sound.ts";
+import { usageText } from "./totals.ts";
 
 /** JSON-able, whole. */
 export function snapshotOf(rt: Runtime): SavedAgent {
@@ -69,8 +69,8 @@ export function restoreAgent(
   const rt = makeAgent(deps, session, saved, { config: lost(saved), provider: unavailable(saved, "not asked yet") });
   const messages = saved.messages.flatMap((message) => fromSaved(message) ?? []);
   const loaded = load(rt.history, messages, interrupted);
-  rt.queue = saved.queue.filter(isPrompt);
-  rt.inject = isPrompt(saved.inject) ? saved.inject : undefined;
+  rt.queue = saved.queue;
+  rt.inject = saved.inject;
   let running = saved.running;
   let missing = 0;
   for (const { agent: _, seq, ...line } of lines) {
@@ -125,37 +125,3 @@ const lost = ({ agent, tools }: SavedAgent): AgentConfig => ({
   params: {},
   hooks: {},
 });
-
-const isPrompt = (value: unknown): value is Prompt => {
-  const { id, text } = (value ?? {}) as Partial<Prompt>;
-  return typeof id === "string" && typeof text === "string";
-};
-
-const list = <T>(value: unknown): T[] => (Array.isArray(value) ? value : []);
-
-function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
-  return {
-    name: found.id.slice(0, 8),
-    agent: "default",
-    backend: "",
-    model: "",
-    cwd: homedir(),
-    params: {},
-    plan: "",
-    feed: "",
-    system: "",
-    prime: {},
-    held: false,
-    paused: false,
-    last: "",
-    running: false,
-    seq: 0,
-    chat: { raw: 0, text: 0 },
-    ...found,
-    messages: list(found.messages),
-    queue: list(found.queue),
-    spawn: list(found.spawn),
-    tools: list(found.tools),
-    usage: { ...noTotals(), ...found.usage },
-  };
-}

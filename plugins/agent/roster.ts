@@ -102,7 +102,8 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       await close(rt);
       end(rt);
       await deps.runner.end(rt.session.id, rt.id);
-      await rm(rt.deps.sessions.file(rt.session, `${rt.id}.chat`), { force: true });
+      for (const suffix of ["chat", "chat.1"])
+        await rm(deps.sessions.file(rt.session, `${rt.id}.${suffix}`), { force: true });
       publish(rt, "kill", `A kill ${pathOf(rt)}`);
     },
     spent(session) {
@@ -175,11 +176,14 @@ async function keepRepairs(deps: Deps, session: Session, repairs: readonly [Runt
 
 type Found = Partial<SavedAgent> & { id: string };
 
+/** Ids name files. */
+const isUuid = (id: unknown): id is string =>
+  typeof id === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
+
 /** The agents of a snapshot and of the journal behind it, each with its lines; those that were killed left out. */
 function sorted(snapshot: unknown, journal: readonly unknown[]): Iterable<[Found, Addressed[]]> {
   const found = new Map<string, [Found, Addressed[]]>();
-  for (const saved of Array.isArray(snapshot) ? snapshot : [])
-    if (typeof saved?.id === "string") found.set(saved.id, [saved, []]);
+  for (const saved of Array.isArray(snapshot) ? snapshot : []) if (isUuid(saved?.id)) found.set(saved.id, [saved, []]);
   for (const value of journal) {
     const line = value as Addressed | { kind: "created"; state: Found } | { kind: "killed"; agent: string };
     if (line.kind === "created") found.has(line.state.id) || found.set(line.state.id, [line.state, []]);

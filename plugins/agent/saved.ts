@@ -1,6 +1,6 @@
 /** Shapes on disk. Messages keep the names of the older files; unknown keys of an agent survive. */
 import type { Message, Params, ToolCall } from "#plugins/backends";
-import type { ChatMark } from "./chat-text.ts";
+import type { ChatMark } from "./chat-log.ts";
 import type { Totals } from "./totals.ts";
 import type { QueueItem } from "./types.ts";
 
@@ -121,20 +121,23 @@ export function fromSaved(value: unknown): Message | undefined {
       return {
         role: "assistant",
         content,
-        ...(Array.isArray(saved.tool_calls) ? { toolCalls: saved.tool_calls.map(callOf) } : {}),
-        ...(Array.isArray(saved.reasoning) ? { reasoning: saved.reasoning as never[] } : {}),
+        ...(Array.isArray(saved.tool_calls) ? { toolCalls: saved.tool_calls.filter(isRecord).map(callOf) } : {}),
+        ...(Array.isArray(saved.reasoning) ? { reasoning: saved.reasoning.filter(isRecord) as never[] } : {}),
       };
     default:
       return undefined;
   }
 }
 
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 function callOf(saved: Partial<SavedCall>): ToolCall {
   const { arguments: args } = saved;
   return {
     id: String(saved.id ?? ""),
-    name: String(saved.name ?? ""),
-    args: typeof args === "object" && args !== null && !Array.isArray(args) ? args : {},
-    ...(saved.extra ? { extra: saved.extra } : {}),
+    name: (typeof saved.name === "string" && saved.name.trim()) || "unnamed",
+    args: isRecord(args) ? args : {},
+    ...(isRecord(saved.extra) ? { extra: saved.extra } : {}),
   };
 }

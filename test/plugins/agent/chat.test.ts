@@ -199,3 +199,54 @@ test("a reader that waits is woken by the next text, and by the end", () => {
   expect(woken).toBe(2);
   expect(reader.take(100)).toBeNull();
 });
+
+test("a log that has grown long begins anew with one notice; offsets and open readers go on, also after a restart", async () => {
+  const file = join(tempDir(), "chat");
+  const max = 100_000;
+  const log = chat(file, undefined, () => {}, max);
+  const seen = { raw: "", text: "" };
+  const follow = (log: Chat, of: "raw" | "text", seek = 0) => {
+    const reader = of === "raw" ? log.raw.follow(0) : log.text.follow();
+    if (seek > 0) reader.seek?.(seek);
+    return () => {
+      for (let got = reader.take(8192); got; got = reader.take(8192)) seen[of] += got.toString();
+    };
+  };
+  const live = { raw: follow(log, "raw"), text: follow(log, "text") };
+  let said = "";
+  for (let i = 0; i < 150; i++) {
+    const piece = `piece ${i} é ${"x".repeat(1000)}\n`;
+    said += piece;
+    log.reply("r", piece);
+    if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    live.raw();
+    live.text();
+  }
+  log.end();
+  await log.raw.flush();
+  live.raw();
+  live.text();
+  const { start } = log.raw;
+  expect(start.raw).toBeGreaterThan(max);
+  expect(statSync(file).size).toBe(log.raw.size - start.raw);
+  expect(statSync(`${file}.1`).size).toBe(start.raw);
+  // Who was there from the beginning on has seen everything.
+  expect(Buffer.byteLength(seen.raw)).toBe(log.raw.size);
+  expect(seen.text).toBe(textOf(seen.raw));
+  expect(Buffer.byteLength(seen.text)).toBe(log.text.size);
+  expect(seen.text.replaceAll(/assistant: |:: the log has grown long.*\n/g, "")).toBe(said);
+  expect(seen.raw.match(/has grown long/g)).toHaveLength(1);
+
+  const whole = { ...seen };
+  const again = chat(file, undefined, () => {}, max);
+  expect([again.raw.size, again.text.size]).toEqual([log.raw.size, log.text.size]);
+  for (const of of ["raw", "text"] as const)
+    for (const offset of [0, start[of] - 1, start[of], start[of] + 7777]) {
+      seen[of] = "";
+      follow(again, of, offset)();
+      expect(seen[of]).toBe(Buffer.from(whole[of]).subarray(Math.max(offset, start[of])).toString());
+    }
+  expect(again.raw.tail(1 << 30).toString()).toBe(Buffer.from(whole.raw).subarray(start.raw).toString());
+  again.block("info", "more");
+  await again.raw.flush();
+});
