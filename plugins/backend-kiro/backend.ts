@@ -3,6 +3,7 @@ import {
   type Backend,
   BackendError,
   bodyBytes,
+  bodyText,
   type Exchange,
   exchange,
   exchangeJson,
@@ -76,7 +77,9 @@ export function kiroBackends(options: KiroOptions): (model: string) => Backend {
       refused = session.token;
       sessions.drop(session);
     };
-    return withSession(get, drop, isRefused, work);
+    // A token that somebody set can not be renewed.
+    const renewable = (error: unknown) => isRefused(error) && "file" in sourceOf(env);
+    return withSession(get, drop, renewable, work);
   }
 
   /** The request of an operation of the service. */
@@ -136,7 +139,12 @@ export function kiroBackends(options: KiroOptions): (model: string) => Backend {
 
 function chat(request: Exchange, sent: number): AsyncIterable<StreamEvent> {
   return exchange(request, async function* (answer) {
-    const made = reply(request.fail);
+    const { fail } = request;
+    if (/^(text\/|application\/json)/.test(answer.headers.get("content-type") ?? "")) {
+      const { text } = await bodyText(answer, 64 * 1024);
+      throw text.trim() === "" ? fail.broken("the answer is empty") : fail.noReply(text);
+    }
+    const made = reply(fail);
     for await (const batch of frameBatches(bodyBytes(answer))) {
       let silent = true;
       for (const frame of batch)

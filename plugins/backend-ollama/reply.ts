@@ -69,8 +69,8 @@ export function reply(fail: Failures, sent: number, window: number): Reply {
       const stop = stopOf(reason, calls.length > 0);
       const events: StreamEvent[] = [];
       if (thought !== "") events.push({ type: "reasoning-block", block: { provider, text: thought } });
-      // Calls come whole on this wire; one that the limit cut does not come at all.
-      events.push(...calls);
+      const cut = stop === "length" ? calls.at(-1) : undefined;
+      for (const call of calls) events.push(call === cut ? { ...call, cut: true } : call);
       const usage = usageOf(last);
       const warning = usage && shortfall(sent, usage.input, window);
       if (warning) events.push({ type: "warning", text: warning });

@@ -26,7 +26,7 @@ export const finish = (finishReason: string, more: object = {}): Chunk => ({
 export const usage = (usageMetadata: object): Chunk => ({ usageMetadata });
 
 export interface GeminiFakeOptions {
-  /** The key to demand. */
+  /** The key to demand; `any` takes all. */
   key?: string;
   /** Answer of the list of models, page by page. */
   models?: unknown[];
@@ -40,6 +40,10 @@ export interface GeminiFake {
   readonly requests: Request[];
   readonly chats: Request[];
   readonly complaints: string[];
+  /** Answers to chats, in order: what `reply` and the others append to. */
+  readonly script: Answer[];
+  /** What the list of models answers instead. */
+  list?: Answer;
   /** Scripts the next reply; a finish reason and usage are added where there are none. */
   reply(...chunks: Chunk[]): void;
   /** Scripts the next reply, byte by byte. `size`: bytes of one write. */
@@ -56,9 +60,9 @@ export async function geminiFake(options: GeminiFakeOptions = {}): Promise<Gemin
   let page = 0;
 
   const server = await serve((request): Answer => {
-    if (request.headers["x-goog-api-key"] !== key)
+    if (key !== "any" && request.headers["x-goog-api-key"] !== key)
       return json({ error: { code: 400, message: "API key not valid.", status: "INVALID_ARGUMENT" } }, 400);
-    if (request.path === "/v1beta/models") return json(options.models?.[page++] ?? { models: [] });
+    if (request.path === "/v1beta/models") return self.list ?? json(options.models?.[page++] ?? { models: [] });
     if (!/^\/v1beta\/models\/[^/]+:streamGenerateContent$/.test(request.path) || request.query.get("alt") !== "sse")
       return json({ error: { code: 404, message: "not found", status: "NOT_FOUND" } }, 404);
     chats.push(request);
@@ -70,7 +74,8 @@ export async function geminiFake(options: GeminiFakeOptions = {}): Promise<Gemin
     return script.shift() ?? json({ error: { code: 400, message: "fake: no reply is scripted" } }, 400);
   });
 
-  return {
+  const self: GeminiFake = {
+    script,
     url: server.url,
     env: { OLLIE_BACKEND: "gemini", OLLIE_GEMINI_URL: server.url, OLLIE_GEMINI_KEY: key, OLLIE_MODEL: "gemini-3-fake" },
     requests: server.requests,
@@ -96,6 +101,7 @@ export async function geminiFake(options: GeminiFakeOptions = {}): Promise<Gemin
       ),
     close: server.close,
   };
+  return self;
 }
 
 export const event = (chunk: Chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`;

@@ -40,6 +40,10 @@ export interface KiroFake {
   /** Requests that renew a token. */
   readonly renewals: Request[];
   readonly complaints: string[];
+  /** Answers to chats, in order: what `reply` and the others append to. */
+  readonly script: Answer[];
+  /** What the list of models answers instead. */
+  list?: Answer;
   /** The token that is taken. */
   token: string;
   /** Scripts the next reply. `size`: bytes of one write; undefined: all in one. */
@@ -74,10 +78,13 @@ export async function kiroFake(): Promise<KiroFake> {
         403,
       );
     if (target === "AmazonCodeWhispererService.ListAvailableModels")
-      return json({
-        models: [{ modelId: "claude-x", tokenLimits: { maxInputTokens: 200_000 } }, { modelId: "auto" }],
-        defaultModel: { modelId: "auto", tokenLimits: { maxInputTokens: 100_000 } },
-      });
+      return (
+        self.list ??
+        json({
+          models: [{ modelId: "claude-x", tokenLimits: { maxInputTokens: 200_000 } }, { modelId: "auto" }],
+          defaultModel: { modelId: "auto", tokenLimits: { maxInputTokens: 100_000 } },
+        })
+      );
     if (!chat) return json({ __type: "UnknownOperationException" }, 404);
     const wrong = complaint(request.body);
     if (wrong) {
@@ -87,6 +94,7 @@ export async function kiroFake(): Promise<KiroFake> {
     return script.shift() ?? json({ __type: "ValidationException", message: "fake: no reply is scripted" }, 400);
   });
   const self: KiroFake = {
+    script,
     url: server.url,
     requests: server.requests,
     chats,

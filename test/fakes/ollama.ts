@@ -58,6 +58,10 @@ export interface OllamaFake {
   /** Requests for chat, in order. */
   readonly chats: Request[];
   readonly complaints: string[];
+  /** Answers to chats, in order: what `reply` and the others append to. */
+  readonly script: Answer[];
+  /** What /api/tags and /api/show answer instead. */
+  list?: Answer;
   /** Scripts the next reply; a last line is added where there is none. */
   reply(...lines: (Line | Line[])[]): void;
   /** Scripts the next reply, byte by byte. `size`: bytes of one write. */
@@ -72,6 +76,7 @@ export async function ollamaFake(options: OllamaFakeOptions = {}): Promise<Ollam
   const complaints: string[] = [];
 
   const server = await serve((request): Answer => {
+    if (self.list && (request.path === "/api/tags" || request.path === "/api/show")) return self.list;
     if (request.path === "/api/show")
       return json(
         options.show ?? {
@@ -93,7 +98,8 @@ export async function ollamaFake(options: OllamaFakeOptions = {}): Promise<Ollam
     return script.shift() ?? json({ error: "fake: no reply is scripted" }, 400);
   });
 
-  return {
+  const self: OllamaFake = {
+    script,
     url: server.url,
     env: { OLLIE_BACKEND: "ollama", OLLIE_OLLAMA_URL: server.url, OLLIE_MODEL: "fake:1b" },
     requests: server.requests,
@@ -117,6 +123,7 @@ export async function ollamaFake(options: OllamaFakeOptions = {}): Promise<Ollam
       ),
     close: server.close,
   };
+  return self;
 }
 
 interface Wire {

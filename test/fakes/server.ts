@@ -12,6 +12,8 @@ export interface Request {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
   body: any;
   raw: string;
+  /** Resolves when the exchange is over: true where the client left before the reply was. */
+  closed: Promise<boolean>;
 }
 
 export interface Answer {
@@ -40,13 +42,20 @@ export async function serve(answer: (request: Request) => Answer | Promise<Answe
       headers: req.headers,
       body: parse(raw),
       raw,
+      closed: new Promise<boolean>((resolve) => res.once("close", () => resolve(!res.writableFinished))),
     };
     requests.push(request);
     const { head, acts, size } = await Promise.resolve(request)
       .then(answer)
       .catch((error) => json({ error: `fake: ${error}` }, 500));
     const full = { status: head?.status ?? 200, headers: head?.headers ?? { "content-type": "application/json" } };
-    await play(res, full, size === undefined ? acts : acts.flatMap((act) => cut(act, size)));
+    if (size === undefined || size === 1) await play(res, full, acts, { oneByte: size === 1 });
+    else
+      await play(
+        res,
+        full,
+        acts.flatMap((act) => cut(act, size)),
+      );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

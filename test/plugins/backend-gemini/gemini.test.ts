@@ -274,7 +274,7 @@ test.each<[string, string, string]>([
 });
 
 test("H-019: silence ends", async () => {
-  const { fake, backend } = await start({ idle: 100 });
+  const { fake, backend } = await start({ idle: 400 });
   fake.exactly([event(parts({ text: "a" })), { do: "stall" }]);
   expect(failure(await ask(backend)).kind).toBe("transient");
 });

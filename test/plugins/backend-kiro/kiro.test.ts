@@ -154,7 +154,7 @@ test.each<[string, Uint8Array[], string]>([
 });
 
 test("H-019: silence ends", async () => {
-  const { fake, backend } = await start({ idle: 100 });
+  const { fake, backend } = await start({ idle: 400 });
   fake.exactly([{ do: "stall" }]);
   expect(failure(await ask(backend)).kind).toBe("transient");
 });

@@ -214,7 +214,7 @@ test.each<[string, string, string]>([
 });
 
 test("H-019: silence ends, before the first byte and behind it", async () => {
-  const { fake, backend } = await start({ idle: 100 });
+  const { fake, backend } = await start({ idle: 400 });
   fake.exactly([{ do: "stall" }]);
   expect(failure(await ask(backend)).kind).toBe("transient");
   fake.exactly([`${JSON.stringify(say("a")[0])}\n`, { do: "stall" }]);
