@@ -5,9 +5,10 @@ import { performance } from "node:perf_hooks";
  * A row, the default export of a file in rows/:
  *   name, against  what is measured, and what it is held against
  *   goal           highest ratio that is well
+ *   unit           of both numbers (default ms)
  *   rounds         pairs of runs (default 15)
- *   setup()        → { measured, baseline, close? }; the two are async functions. One that returns a number gives its own
- *                  milliseconds; otherwise it is timed from call to end.
+ *   setup()        → { measured, baseline, close? }; the two are async functions. One that returns a number has measured
+ *                  by itself; otherwise it is timed from call to end.
  */
 export async function runRow(row) {
   const { measured, baseline, close } = await row.setup();
@@ -34,17 +35,18 @@ async function time(run) {
   return typeof own === "number" ? own : performance.now() - start;
 }
 
-function result({ name, against, goal }, pairs) {
-  const measuredMs = quantile(pairs.map(([a]) => a));
-  const baselineMs = quantile(pairs.map(([, b]) => b));
+function result({ name, against, goal, unit = "ms" }, pairs) {
+  const middle = quantile(pairs.map(([a]) => a));
+  const baseline = quantile(pairs.map(([, b]) => b));
   const ratios = pairs.map(([a, b]) => a / b);
   return {
     name,
     against,
     goal,
-    measuredMs,
-    baselineMs,
-    ratio: measuredMs / baselineMs,
+    unit,
+    middle,
+    baseline,
+    ratio: middle / baseline,
     spread: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
   };
 }

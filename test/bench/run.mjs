@@ -30,12 +30,12 @@ function write(file, text) {
 }
 
 function markdown(results) {
-  const head = ["what", "ms", "against", "ms", "ratio", "middle half", "goal", ""];
+  const head = ["what", "median", "against", "median", "ratio", "middle half", "goal", ""];
   const rows = results.map((r) => [
     r.name,
-    r.measuredMs.toFixed(1),
+    `${r.middle.toFixed(1)} ${r.unit}`,
     r.against,
-    r.baselineMs.toFixed(1),
+    `${r.baseline.toFixed(1)} ${r.unit}`,
     `${r.ratio.toFixed(2)}x`,
     r.spread.map((n) => n.toFixed(2)).join("-"),
     `≤ ${r.goal}x`,

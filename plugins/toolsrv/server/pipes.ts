@@ -1,15 +1,15 @@
-/** A shell with its ends: through real pipes where koffi is there, else through Node's socket pairs. */
+/** A program with its ends: through real pipes where koffi is there, else through Node's socket pairs. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import type { Libc } from "#plugins/toolsrv";
 
-export interface Shell {
+export interface Opened {
   /** Without a pid where it could not be started: then it emits `error`. */
   readonly child: ChildProcess;
   readonly stdin: Writable;
-  /** What it writes to stdout; the script joins stderr to it. */
+  /** What it writes to stdout; through pipes to stderr, too. */
   readonly output: Readable;
 }
 
@@ -26,40 +26,44 @@ export function writer(fd: number): Socket {
   return socket.on("error", () => {});
 }
 
-/** Starts /bin/sh in a session of its own. `third`: what its descriptor 3 is. Throws where there is no descriptor left. */
-export function openShell(libc: Libc | undefined, args: readonly string[], at: At, third?: number): Shell {
-  return libc ? withPipes(libc, args, at, third) : withSocketPairs(args, at);
+/**
+ * Starts a program in a session of its own. `third`: what its descriptor 3 is. Throws where there is no descriptor left, and
+ * some of the errors of execve(2): ENOEXEC, E2BIG.
+ */
+export function open(libc: Libc | undefined, words: readonly string[], at: At, third?: number): Opened {
+  const [file = "", ...args] = words;
+  return libc ? withPipes(libc, file, args, at, third) : withSocketPairs(file, args, at);
 }
 
-function withPipes(libc: Libc, args: readonly string[], at: At, third?: number): Shell {
-  const open: number[] = [];
+function withPipes(libc: Libc, file: string, args: string[], at: At, third?: number): Opened {
+  const fds: number[] = [];
   const pipe = (): [number, number] => {
     const ends = libc.pipe();
-    open.push(...ends);
+    fds.push(...ends);
     return ends;
   };
   const close = (fd: number) => {
     closeSync(fd);
-    open.splice(open.indexOf(fd), 1);
+    fds.splice(fds.indexOf(fd), 1);
   };
   try {
     const stdin = pipe();
     const output = pipe();
     const more = third === undefined ? [] : [third];
-    const child = spawn("/bin/sh", args, { ...at, detached: true, stdio: [stdin[0], output[1], output[1], ...more] });
+    const child = spawn(file, args, { ...at, detached: true, stdio: [stdin[0], output[1], output[1], ...more] });
     child.on("error", () => {});
     // Our copies of its ends: as long as one is open, the other side never sees the end.
     close(stdin[0]);
     close(output[1]);
     return { child, stdin: writer(stdin[1]), output: reader(output[0]) };
   } catch (error) {
-    for (const fd of open) closeSync(fd);
+    for (const fd of fds) closeSync(fd);
     throw error;
   }
 }
 
-function withSocketPairs(args: readonly string[], at: At): Shell {
-  const child = spawn("/bin/sh", args, { ...at, detached: true, stdio: ["pipe", "pipe", "ignore"] });
+function withSocketPairs(file: string, args: string[], at: At): Opened {
+  const child = spawn(file, args, { ...at, detached: true, stdio: ["pipe", "pipe", "ignore"] });
   child.on("error", () => {});
   child.stdin.on("error", () => {});
   // The pair is readable from both ends: without this, a program that asks its stderr would wait for ever.

@@ -6,7 +6,7 @@ import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { cookieVariable, isZombie, type Libc } from "#plugins/toolsrv";
-import { openShell, type Shell, writer } from "./pipes.ts";
+import { type Opened, open, writer } from "./pipes.ts";
 import { type Command, canTell, plainEnv, scriptOf, wordsOf } from "./script.ts";
 
 export interface Program extends Command {
@@ -47,7 +47,7 @@ const renewal = { ended: 2, began: 50 };
 /** One for each set of rules that tools run under: what it starts inherits what its thread is confined to. */
 export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptions): Spawner {
   const base = { PATH: process.env.PATH ?? "/usr/bin:/bin", [cookieVariable]: cookie };
-  let spare: (Shell & { script: Writable }) | undefined;
+  let spare: (Opened & { script: Writable }) | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -59,10 +59,10 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
 
   const prepare = () => {
     if (!libc || spare || closed) return;
-    let shell: Shell;
+    let shell: Opened;
     const [theirs, ours] = libc.pipe();
     try {
-      shell = openShell(libc, ["-c", ". /dev/fd/3"], { cwd: "/", env: base }, theirs);
+      shell = open(libc, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, theirs);
     } catch {
       closeSync(ours);
       return;
@@ -84,7 +84,7 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
   };
 
   /** The spare, told to become `program`; undefined: there is none that can. It serves once. */
-  const tell = (program: Program): Shell | undefined => {
+  const tell = (program: Program): Opened | undefined => {
     const pid = spare?.child.pid;
     if (!spare || pid === undefined || isZombie(pid) || !canTell(program)) return undefined;
     const shell = spare;
@@ -93,12 +93,10 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
     return shell;
   };
 
-  const fresh = (program: Program): Shell => {
-    // The shell joins the two outputs, so that their order is kept, and becomes the program.
-    const args = ["-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
-    const shell = openShell(libc, args, { cwd: program.cwd, env: plainEnv(program) });
-    onStart(shell.child);
-    return shell;
+  const fresh = (program: Program): Opened => {
+    const opened = (libc && direct(libc, program)) ?? throughShell(libc, program);
+    onStart(opened.child);
+    return opened;
   };
 
   return {
@@ -119,4 +117,20 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
       drop();
     },
   };
+}
+
+/** Undefined: it is a script that does not say who runs it. */
+function direct(libc: Libc, { exec, argv, cwd, env }: Program): Opened | undefined {
+  try {
+    return open(libc, [exec, ...argv], { cwd, env: { ...env } });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOEXEC") return undefined;
+    throw error;
+  }
+}
+
+/** The shell joins the two outputs, so that their order is kept, and becomes the program. */
+function throughShell(libc: Libc | undefined, program: Program): Opened {
+  const words = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
+  return open(libc, words, { cwd: program.cwd, env: plainEnv(program) });
 }

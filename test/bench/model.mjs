@@ -1,0 +1,87 @@
+// A model for rows about turns: it calls a tool until it was asked `steps` times, and a daemon that talks to it.
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { root } from "../../data/scripts/setup.mjs";
+import { place, spawnDaemon } from "./daemon.mjs";
+
+const event = (value) => `data: ${JSON.stringify(value)}\n\n`;
+const chunk = (delta, finish = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });
+const callOf = (n) => ({
+  tool_calls: [{ index: 0, id: `c${n}`, function: { name: "shell", arguments: '{"command":"true"}' } }],
+});
+
+/** `asked` holds when each request for chat came, in milliseconds; `steps` and `text` say what is answered. */
+export async function model() {
+  const self = { steps: 0, text: ["done"], asked: [], onAsked: () => {} };
+  const server = createServer((req, res) => {
+    req.resume().once("end", () => {
+      if (req.method === "GET") return res.end(JSON.stringify({ data: [{ id: "bench" }] }));
+      const n = self.asked.push(performance.now());
+      self.onAsked();
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      if (n <= self.steps) res.end(`${chunk(callOf(n))}${chunk({}, "tool_calls")}data: [DONE]\n\n`);
+      else stream(res, [...self.text.map((content) => chunk({ content })), chunk({}, "stop"), "data: [DONE]\n\n"]);
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  self.url = `http://127.0.0.1:${server.address().port}`;
+  self.close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return self;
+}
+
+/** As fast as the other end takes it. */
+function stream(res, parts) {
+  let next = 0;
+  const more = () => {
+    while (next < parts.length) if (!res.write(parts[next++])) return res.once("drain", more);
+    res.end();
+  };
+  more();
+}
+
+/** A daemon whose agents ask `at`; `turn` runs one prompt in a new agent and gives the agent's path. */
+export async function daemonFor(at) {
+  const { connect } = await import(pathToFileURL(join(root, "dist/core/ninep/client.js")).href);
+  const where = place();
+  Object.assign(where.env, { OLLIE_BACKEND: "openai", OLLIE_OPENAI_URL: at.url, OLLIE_MODEL: "bench" });
+  const running = spawnDaemon(where);
+  while (!existsSync(where.socket)) await sleep(5);
+  const client = await connect(where.socket);
+  await client.rdwr("session/new", "name=s1");
+  let agents = 0;
+  const agent = async () => {
+    const name = `a${++agents}`;
+    await client.rdwr("session/s1/agent/new", `name=${name}\ncwd=${where.dir}`);
+    return `session/s1/agent/${name}`;
+  };
+  const rest = async (path) => {
+    for (let state = "thinking"; state !== "idle"; ) state = (await client.rdwr(`${path}/statewait`, state)).trim();
+  };
+  return {
+    client,
+    agent,
+    rest,
+    pid: running.daemon.pid,
+    where,
+    async turn() {
+      const path = await agent();
+      at.asked.length = 0;
+      await client.write(`${path}/prompt`, "go");
+      await rest(path);
+      return path;
+    },
+    async close() {
+      await client.close();
+      await running.stop();
+      where.remove();
+      at.close();
+    },
+  };
+}

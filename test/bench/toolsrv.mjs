@@ -1,0 +1,97 @@
+// Parts of toolsrv, bundled from the sources as the build does it, to be measured in the process of the bench.
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { root } from "../../data/scripts/setup.mjs";
+
+const exported = `
+  export { loadLibc } from "./plugins/toolsrv/libc.ts";
+  export { processes } from "./plugins/toolsrv/processes.ts";
+  export { supervisor } from "./plugins/toolsrv/supervise.ts";
+  export { tmpDirs } from "./plugins/toolsrv/tmp.ts";
+  export { run } from "./plugins/toolsrv/server/run.ts";
+  export { createSpawner } from "./plugins/toolsrv/server/spawn.ts";
+`;
+
+export async function parts() {
+  const { build } = await import("esbuild");
+  const dir = join(root, "node_modules/.cache/ollie-bench");
+  mkdirSync(dir, { recursive: true });
+  const outfile = join(dir, `toolsrv-${process.pid}.mjs`);
+  await build({
+    stdin: { contents: exported, resolveDir: root, loader: "ts" },
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20.19",
+    conditions: ["source"],
+    external: ["koffi"],
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    logLevel: "error",
+  });
+  try {
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    rmSync(outfile);
+  }
+}
+
+/** What every tool call is held against. */
+export const bareSpawn = () =>
+  new Promise((resolve, reject) => {
+    const child = spawn("/bin/sh", ["-c", "true"]);
+    child.on("error", reject);
+    child.on("close", () => resolve());
+  });
+
+/** Runs command lines as toolsrv does, in this process. */
+export async function runner() {
+  const { loadLibc, createSpawner, run } = await parts();
+  const { libc } = await loadLibc();
+  if (!libc) throw new Error("koffi is missing: npm ci");
+  const signal = new AbortController().signal;
+  const env = { PATH: process.env.PATH, HOME: "/", OLLIE_SESSION: "bench", TMPDIR: tmpdir() };
+  return {
+    spawner: () => createSpawner({ libc, cookie: `${randomUUID()}.spare.` }),
+    sh: (spawner, command) => {
+      const cookie = `${randomUUID()}.1.`;
+      const program = { exec: "/bin/sh", argv: ["-c", command], stdin: "{}\n", env, cwd: "/tmp" };
+      return run({ ...program, timeout: 0, cookie }, spawner, { signal });
+    },
+  };
+}
+
+/** A daemon's side: sessions that run tools in a toolsrv of the build. */
+export async function tools() {
+  const { supervisor, processes, tmpDirs } = await parts();
+  const dir = mkdtempSync(join(tmpdir(), "ollie-b-"));
+  const supervised = supervisor({
+    entry: join(root, "dist/toolsrv.js"),
+    toolDirs: () => [join(root, "data/tools")],
+    tmp: tmpDirs(join(dir, "tmp")),
+    processes: processes({ keep: 600_000, limit: 256 }),
+    idle: 600_000,
+    startLimit: 60_000,
+  });
+  const signal = new AbortController().signal;
+  const names = { agent: randomUUID(), sessionName: "s", agentName: "a", callId: "c", tool: "shell" };
+  return {
+    shell: (session, command) =>
+      supervised.call({ session, ...names, args: { command }, cwd: dir, env: {}, timeout: 0 }, { signal }),
+    end: (session) => supervised.end(session),
+    async close() {
+      await supervised.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** MB of a process: now, or at most so far. */
+export function megabytes(pid, field) {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)[1]) / 1024;
+}
