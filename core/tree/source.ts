@@ -98,21 +98,30 @@ export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T
     woken.wakeAll();
   };
   const giveBack = () => Promise.resolve(run(() => iterator.return?.())).catch(() => {});
+  const broke = (cause: unknown) => {
+    error = cause;
+    failed = true;
+    settle("ended");
+    void giveBack();
+  };
+  const took = (result: IteratorResult<Text>) => {
+    let done: boolean;
+    try {
+      done = Boolean(result.done);
+      if (!done) item = bytesOf(result.value);
+    } catch (cause) {
+      return broke(cause);
+    }
+    settle(done ? "ended" : "ready");
+  };
   const pull = () => {
     state = "pulling";
-    // In a promise of our own: `next` of foreign make may throw, or give what is no promise.
-    new Promise<IteratorResult<Text>>((done) => done(run(() => iterator.next())))
-      .then((result) => {
-        if (result.done) return settle("ended");
-        item = bytesOf(result.value);
-        settle("ready");
-      })
-      .catch((cause) => {
-        error = cause;
-        failed = true;
-        settle("ended");
-        void giveBack();
-      });
+    try {
+      // `next` of foreign make may give what is no promise.
+      Promise.resolve(run(() => iterator.next())).then(took, broke);
+    } catch (cause) {
+      broke(cause);
+    }
   };
   pull();
   return source({
