@@ -1,6 +1,6 @@
 /**
- * A session's journal: lines `{"n":12,"v":…}`, one per change since the snapshot, and `{"head":{…},"n":13}` where the
- * session's header changed. A line is written in the tick that asks for it: it outlives this process however that ends,
+ * A session's journal: lines `{"n":12,"crc":…,"v":…}`, one per change since the snapshot, and `{"head":{…},"n":13,"crc":…}`
+ * where the session's header changed. A line whose sum is wrong is damage. A line is written in the tick that asks for it: it outlives this process however that ends,
  * and nothing that is done next can overtake it. A power cut it outlives when `sync` resolves; who waits shares one fsync.
  * It is written at offsets, never in append mode, so that what a failed write left behind is overwritten by the next one.
  */
@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
 import { syncDir } from "./disk.ts";
 
 const datasync = promisify(fdatasync);
@@ -42,8 +43,8 @@ export interface JournalFile {
   load(): JournalContent;
   /** Where the next line goes: bytes of all lines. */
   readonly end: number;
-  /** `line` ends with a newline. Throws what the disk says; then nothing of it is there. */
-  append(line: string): void;
+  /** Writes a value, given as JSON. Throws what the disk says; then nothing of it is there. */
+  append(n: number, kind: "v" | "head", json: string): void;
   /** All that was appended is on disk when this resolves. */
   sync(): Promise<void>;
   /** Drops what is before the offset `at`. */
@@ -91,8 +92,8 @@ export function journalFile(path: string): JournalFile {
       dirty = end < bytes.length;
       return { ...parse(bytes.toString("utf8", 0, end)), torn: bytes.length - end };
     },
-    append(line) {
-      const bytes = Buffer.from(line);
+    append(n, kind, json) {
+      const bytes = Buffer.from(lineOf(n, kind, json));
       const handle = opened();
       if (dirty) ftruncateSync(handle, end);
       dirty = true;
@@ -186,14 +187,28 @@ function readIfThere(path: string): Buffer {
   }
 }
 
+const sumOf = (n: number, json: string): number => crc32(`${n} ${json}`);
+
+const lineOf = (n: number, kind: "v" | "head", json: string): string =>
+  kind === "v"
+    ? `{"n":${n},"crc":${sumOf(n, json)},"v":${json}}\n`
+    : `{"head":${json},"n":${n},"crc":${sumOf(n, json)}}\n`;
+
+const valueLine = /^\{"n":(\d+),"crc":(\d+),"v":(.*)\}$/s;
+const headLine = /^\{"head":(.*),"n":(\d+),"crc":(\d+)\}$/s;
+
 function parse(text: string): Omit<JournalContent, "torn"> {
   const lines: JournalLine[] = [];
   let last = 0;
   for (const [at, piece] of text.split("\n").slice(0, -1).entries()) {
-    const line = JSON.parse(piece) as (Partial<JournalLine> & { head?: unknown }) | null;
-    if (typeof line?.n !== "number" || line.n <= last) throw new Error(`line ${at + 1} is out of order`);
-    last = line.n;
-    if (line.head === undefined) lines.push({ n: line.n, v: line.v });
+    const [, number, sum, json = ""] = valueLine.exec(piece) ?? [];
+    const [, head = "", headNumber, headSum] = number === undefined ? (headLine.exec(piece) ?? []) : [];
+    const n = Number(number ?? headNumber);
+    if (sumOf(n, json || head) !== Number(sum ?? headSum))
+      throw new Error(`line ${at + 1} of its journal is not as it was`);
+    if (n <= last) throw new Error(`line ${at + 1} of its journal is out of order`);
+    last = n;
+    if (json !== "") lines.push({ n, v: JSON.parse(json) });
   }
   return { lines, last };
 }
@@ -207,8 +222,9 @@ export function lastHead(path: string): Record<string, unknown> | undefined {
   for (let at = finished.lastIndexOf(marker); at >= 0; at = at === 0 ? -1 : finished.lastIndexOf(marker, at - 1)) {
     // in a text a quote is escaped, but the text of a line may be JSON itself: only a line's start counts
     if (at > 0 && finished[at - 1] !== 0x0a) continue;
-    const { head } = JSON.parse(finished.toString("utf8", at, finished.indexOf(0x0a, at)));
-    return head;
+    const [, head = "", n, sum] = headLine.exec(finished.toString("utf8", at, finished.indexOf(0x0a, at))) ?? [];
+    // a damaged one is found out when the session is restored
+    return sumOf(Number(n), head) === Number(sum) ? JSON.parse(head) : undefined;
   }
   return undefined;
 }

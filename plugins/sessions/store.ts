@@ -77,11 +77,11 @@ export function sessionStore(dir: string, id: string): SessionStore {
     return open;
   };
 
-  const write = async (line: (n: number) => string): Promise<void> => {
+  const write = async (kind: "v" | "head", value: unknown): Promise<void> => {
     if (removed) return;
     try {
       const to = opened();
-      to.log.append(line(to.seq + 1));
+      to.log.append(to.seq + 1, kind, JSON.stringify(value) ?? "null");
       to.seq++;
       await to.log.sync();
     } catch (error) {
@@ -102,8 +102,8 @@ export function sessionStore(dir: string, id: string): SessionStore {
       Object.assign(to, { seq: Math.max(seq, last), size: text.length, held: 0 });
       return { sections, lines: lines.filter(({ n }) => n > seq).map(({ v }) => v), torn };
     },
-    journal: (value) => write((n) => `{"n":${n},"v":${JSON.stringify(value) ?? "null"}}\n`),
-    head: (value) => write((n) => `{"head":${JSON.stringify(value)},"n":${n}}\n`),
+    journal: (value) => write("v", value),
+    head: (value) => write("head", value),
     get behind() {
       return behind();
     },

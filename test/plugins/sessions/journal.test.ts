@@ -38,7 +38,19 @@ test("a line is what its value was at the call", async () => {
   value.text = "now";
   await done;
   await store.rest();
-  expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).toBe('{"n":1,"v":{"text":"then"}}\n');
+  expect(readFileSync(join(dir, `${id}.journal.jsonl`), "utf8")).toMatch(
+    /^\{"n":1,"crc":\d+,"v":\{"text":"then"\}\}\n$/,
+  );
+});
+
+test("a line may hold any text", async () => {
+  const dir = tempDir();
+  writeFileSync(join(dir, `${id}.json`), encode(snapshot(0)));
+  const texts = ["\u2028\u2029\u0085\r\n", "\ud800 alone", "\0", '{"n":1}\n{"head":{}}', "𝒳".repeat(100_000)];
+  const store = sessionStore(dir, id);
+  for (const text of texts) await store.journal(text);
+  await store.rest();
+  expect(sessionStore(dir, id).load().lines).toEqual(texts);
 });
 
 test("a snapshot counts the lines that wait as its own, later ones not", async () => {
@@ -66,24 +78,36 @@ test("saves that wait share one write, of the last state", async () => {
   expect(sessionStore(dir, id).load().sections).toEqual({ made: 1, state: 2 });
 });
 
-test("any cut of a journal gives a beginning of its lines, and takes new ones", async () => {
-  const dir = tempDir();
-  const path = join(dir, `${id}.journal.jsonl`);
-  writeFileSync(join(dir, `${id}.json`), encode(snapshot(0)));
+test("any cut of a journal gives a beginning of its lines, and takes new ones; any other change is damage", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.json(), { maxLength: 6 }),
+      fc.array(fc.json(), { minLength: 1, maxLength: 6 }),
       fc.double({ min: 0, max: 1, noNaN: true }),
-      async (values, part) => {
+      fc.nat(255),
+      async (values, part, byte) => {
+        const dir = tempDir();
+        const path = join(dir, `${id}.journal.jsonl`);
+        writeFileSync(join(dir, `${id}.json`), encode(snapshot(0)));
         const parsed = values.map((json) => JSON.parse(json));
-        const whole = Buffer.from(parsed.map((v, n) => `${JSON.stringify({ n: n + 1, v })}\n`).join(""));
-        writeFileSync(path, whole.subarray(0, Math.floor(whole.length * part)));
+        const first = sessionStore(dir, id);
+        for (const value of parsed) await first.journal(value);
+        await first.rest();
+        const whole = readFileSync(path);
+        const at = Math.floor((whole.length - 1) * part);
+
+        writeFileSync(path, whole.subarray(0, at));
         const store = sessionStore(dir, id);
         const { lines } = store.load();
         expect(lines).toEqual(parsed.slice(0, lines.length));
         await store.journal("new");
         await store.rest();
         expect(sessionStore(dir, id).load().lines).toEqual([...lines, "new"]);
+
+        if (byte === whole[at] || at === whole.length - 1) return;
+        const other = Buffer.from(whole);
+        other[at] = byte;
+        writeFileSync(path, other);
+        expect(() => sessionStore(dir, id).load()).toThrow(/ of its journal is /);
       },
     ),
     { numRuns: 60 },
