@@ -59,6 +59,29 @@ describe("toolsrv's tree", () => {
     expect(host).toContain("sandbox=off\ncalls=0\nprocesses=0\nleft=0\nnative=koffi\n");
   });
 
+  test("without koffi it says so, and what is lost, and works", async () => {
+    process.env.OLLIE_KOFFI = "off";
+    const lesser = await startChild({ entry, toolDirs: toolDirs({}), startLimit: 20_000 });
+    delete process.env.OLLIE_KOFFI;
+    try {
+      const host = (await lesser.client.read("host")).toString("utf8");
+      expect(host).toContain("native=off (OLLIE_KOFFI=off): pipes are socket pairs, processes are not forked ahead");
+      const reply = (await lesser.client.rdwr("call", body("1", "echo a; echo b >&2; exit 3"))).toString("utf8");
+      expect(reply).toContain('"content":"exit status 3\\na\\nb"');
+      expect(members({ root: lesser.pid })).toEqual([]);
+    } finally {
+      await lesser.close();
+    }
+  });
+
+  test("programs may open as many files as is usual, not as many as Node may", async () => {
+    const reply = (await client.rdwr("call", body("u", "ulimit -Sn; ulimit -Hn"))).toString("utf8");
+    const [soft, hard] = JSON.parse(reply.trim().split("\n").at(-1) ?? "")
+      .end.content.split("\n")
+      .map(Number);
+    expect(soft).toBe(Math.min(1024, hard));
+  });
+
   test("call answers in lines, output first and one end", async () => {
     const reply = (await client.rdwr("call", body("1", "echo a; exit 2"))).toString("utf8");
     const records = reply
