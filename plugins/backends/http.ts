@@ -62,12 +62,18 @@ function exchange(url: URL, { method, headers, body, signal }: Sent, way: Route,
   return new Promise((resolve, reject) => {
     let reader: Body | undefined;
     let waiting = true;
+    let waits = 0;
     const timer = setTimeout(() => {
-      if (waiting) fail(new BackendError("transient", `nothing came for ${idle / 1000} s`));
+      // Where it was this process that did not get around to reading, the bytes are there: they are read first.
+      const now = waits;
+      setImmediate(() => {
+        if (waiting && waits === now) fail(new BackendError("transient", `nothing came for ${idle / 1000} s`));
+      });
     }, idle);
     const watch: BodyWatch = {
       waits() {
         waiting = true;
+        waits++;
         timer.refresh();
       },
       rests() {

@@ -1,9 +1,11 @@
 /** The HTTP client: silence, aborts, connections, proxies, and the shape of `fetch`. */
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, test, vi } from "vitest";
+import { Worker } from "node:worker_threads";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { BackendError, bodyBytes, providerFetch } from "../../../plugins/backends/types.ts";
 import { certificate, privateKey } from "../../fakes/tls.ts";
 
@@ -150,6 +152,25 @@ test("H-019: silence in the body is over at the limit, and a slow reader is no s
   expect(Buffer.from((await body.next()).value).toString()).toBe("b");
   expect(await failure(body.next())).toMatchObject({ kind: "transient" });
   await left;
+});
+
+test("a process that was busy for longer than the limit reads what came meanwhile", async () => {
+  const server = `
+    const { parentPort } = require("node:worker_threads");
+    const server = require("node:http").createServer((_, res) => {
+      res.write("a");
+      setTimeout(() => res.end("b"), 100);
+    });
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`;
+  const worker = new Worker(server, { eval: true });
+  onTestFinished(async () => void (await worker.terminate()));
+  const [port] = await once(worker, "message");
+  const response = await providerFetch({ idle: 200 })(`http://127.0.0.1:${port}`);
+  const body = bodyBytes(response)[Symbol.asyncIterator]();
+  expect(Buffer.from((await body.next()).value).toString()).toBe("a");
+  const next = body.next();
+  for (const until = performance.now() + 400; performance.now() < until; );
+  expect(Buffer.from((await next).value).toString()).toBe("b");
 });
 
 test.each(["before the first byte", "in the body", "before the request"])(
