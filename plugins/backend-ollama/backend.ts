@@ -68,6 +68,8 @@ export function ollamaBackends(options: OllamaOptions): (model: string) => Backe
 
   return (initial) => {
     let model = initial;
+    /** The window of which it was said that it is not had: once is enough. */
+    let warned: number | undefined;
     return {
       name: "ollama",
       get model() {
@@ -88,7 +90,13 @@ export function ollamaBackends(options: OllamaOptions): (model: string) => Backe
           { open: (stop) => postChat(now, fetch, stop, body), url: now.url, signal, fail },
           (answer) => read(answer, fail, sent, window),
         );
-        yield* tools.length > 0 ? withTextCalls(events, tools, messages) : events;
+        for await (const event of tools.length > 0 ? withTextCalls(events, tools, messages) : events) {
+          if (event.type === "warning") {
+            if (warned === window) continue;
+            warned = window;
+          }
+          yield event;
+        }
       },
       async contextLength() {
         try {

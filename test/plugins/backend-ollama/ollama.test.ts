@@ -176,8 +176,14 @@ test("H-107: a prompt that the server cut is said", async () => {
   const { warnings, done } = await ask(backend, long);
   expect(warnings).toEqual([expect.stringMatching(/took 2050 tokens of a prompt of about 8\d\d\d.*32768/)]);
   expect(done?.stop).toBe("stop");
+  fake.reply(say("ok"), last({ prompt_eval_count: 2_050 }));
+  expect((await ask(backend, long)).warnings).toEqual([]); // said once
+});
+
+test("H-107: a prompt that was taken whole gives no warning", async () => {
+  const { fake, backend } = await start();
   fake.reply(say("ok"), last({ prompt_eval_count: 7_000 }));
-  expect((await ask(backend, long)).warnings).toEqual([]);
+  expect((await ask(backend, [{ role: "user", content: "word ".repeat(6_400) }])).warnings).toEqual([]);
 });
 
 test("no counts are an estimate", async () => {
