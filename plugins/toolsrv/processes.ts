@@ -45,9 +45,11 @@ interface Row extends ToolProcess {
 
 export function processes({ keep, limit }: ProcessesOptions): Processes {
   const rows = new Set<Row>();
-  /** News of what is not in the list any more, by agent. */
+  /** News of what is not in the list any more, by `session agent`. */
   const late = new Map<string, string[]>();
+  /** By session: numbers given so far, and processes that are being started. */
   const counts = new Map<string, number>();
+  const starting = new Map<string, number>();
   const watchers = new Set<(process: ToolProcess, change: ProcessChange) => void>();
   const tell = (row: Row, change: ProcessChange) => {
     for (const fn of watchers) fn(row, change);
@@ -66,7 +68,8 @@ export function processes({ keep, limit }: ProcessesOptions): Processes {
   /** What was not told yet is kept: an agent may be idle for long. */
   const dismiss = (row: Row) => {
     const text = row.news.take(row.end);
-    if (text !== undefined) late.set(row.agent, [...(late.get(row.agent) ?? []), text].slice(-limit));
+    const key = keyOf(row.session, row.agent);
+    if (text !== undefined) late.set(key, [...(late.get(key) ?? []), text].slice(-limit));
     remove(row);
   };
 
@@ -106,11 +109,15 @@ export function processes({ keep, limit }: ProcessesOptions): Processes {
   return {
     async start(child, body) {
       const { session } = body;
-      if (running(session) >= limit)
-        return refused(`${body.tool}: this session has ${limit} processes in the background, end one first`);
+      if (running(session) + (starting.get(session) ?? 0) >= limit)
+        return refused(
+          `${body.tool}: this session has ${limit} processes in the background (limit: processes), end one first`,
+        );
       const id = String((counts.get(session) ?? 0) + 1);
       counts.set(session, Number(id));
+      starting.set(session, (starting.get(session) ?? 0) + 1);
       const reply = await ask(child, { ...body, id });
+      starting.set(session, (starting.get(session) ?? 1) - 1);
       if (typeof reply !== "string") return reply;
       const row = makeRow(child, { ...body, id, pid: Number(/^pid=(\d+)$/m.exec(reply)?.[1]) }, dismiss);
       rows.add(row);
@@ -123,8 +130,8 @@ export function processes({ keep, limit }: ProcessesOptions): Processes {
     },
     list: (session, agent) => of(session, agent),
     news(session, agent) {
-      const texts = late.get(agent) ?? [];
-      late.delete(agent);
+      const texts = late.get(keyOf(session, agent)) ?? [];
+      late.delete(keyOf(session, agent));
       for (const row of of(session, agent)) {
         const text = row.news.take(row.end);
         if (text !== undefined) texts.push(text);
@@ -133,12 +140,12 @@ export function processes({ keep, limit }: ProcessesOptions): Processes {
     },
     running,
     forget(session, agent) {
-      for (const row of of(session, agent)) {
-        late.delete(row.agent);
-        remove(row);
-      }
-      if (agent === undefined) counts.delete(session);
-      else late.delete(agent);
+      for (const row of of(session, agent)) remove(row);
+      const gone = keyOf(session, agent ?? "");
+      for (const key of late.keys()) if (key.startsWith(gone)) late.delete(key);
+      if (agent !== undefined) return;
+      counts.delete(session);
+      starting.delete(session);
     },
     onChange(fn) {
       watchers.add(fn);
@@ -163,6 +170,8 @@ async function ask({ client }: Child, body: CallBody): Promise<string | ToolResu
     file?.close().catch(() => {});
   }
 }
+
+const keyOf = (session: string, agent: string): string => `${session} ${agent}`;
 
 const lost: ProcessEnd = { code: null, signal: null, cause: "lost", left: [] };
 

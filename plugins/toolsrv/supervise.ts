@@ -21,10 +21,17 @@ export interface SupervisorOptions {
 /** Told once a session, with its first result: docs/tools.md. */
 export const unsandboxed = "[sandbox: off — tools run with your rights]";
 
+interface Running {
+  agent: string;
+  stop: AbortController;
+  /** Settles when a process that is being started in the background is known. */
+  starting?: Promise<unknown>;
+}
+
 interface Slot {
   readonly session: string;
   child: Promise<Child> | undefined;
-  calls: Set<{ agent: string; stop: AbortController }>;
+  calls: Set<Running>;
   idle: NodeJS.Timeout | undefined;
   told: boolean;
 }
@@ -97,9 +104,11 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     async call(request, on) {
       const slot = slotOf(request.session);
       clearTimeout(slot.idle);
-      const mine = { agent: request.agent, stop: new AbortController() };
+      const mine: Running = { agent: request.agent, stop: new AbortController() };
       slot.calls.add(mine);
-      const result = await run(slot, request, { ...on, signal: AbortSignal.any([on.signal, mine.stop.signal]) });
+      const running = run(slot, request, { ...on, signal: AbortSignal.any([on.signal, mine.stop.signal]) });
+      if (request.background) mine.starting = running;
+      const result = await running;
       slot.calls.delete(mine);
       if (slot.calls.size === 0) scheduleIdle(slot);
       if (slot.told) return result;
@@ -114,15 +123,17 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       );
     },
     async end(session, agent) {
-      processes.forget(session, agent);
       const slot = slots.get(session);
       for (const call of slot?.calls ?? []) if (agent === undefined || call.agent === agent) call.stop.abort();
       if (agent !== undefined) {
+        await Promise.all([...(slot?.calls ?? [])].map((call) => call.agent === agent && call.starting));
         const child = await slot?.child?.catch(() => undefined);
+        processes.forget(session, agent);
         await child?.client.rdwr("ctl", `end ${agent}`).catch(() => {});
       } else if (slot) {
         slots.delete(session);
         await closeChild(slot);
+        processes.forget(session);
       }
       options.tmp.remove(session, agent);
     },

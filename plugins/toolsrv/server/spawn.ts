@@ -59,18 +59,19 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
 
   const prepare = () => {
     if (!libc || spare || closed) return;
+    let pipe: [number, number] | undefined;
     let shell: Opened;
-    const [theirs, ours] = libc.pipe();
     try {
-      shell = open(libc, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, theirs);
+      pipe = libc.pipe();
+      shell = open(libc, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, pipe[0]);
+      closeSync(pipe[0]);
     } catch {
-      closeSync(ours);
+      // No descriptor is left: a call will say so where it fails for the same reason.
+      for (const end of pipe ?? []) closeSync(end);
       return;
-    } finally {
-      closeSync(theirs);
     }
     onStart(shell.child);
-    const mine = { ...shell, script: writer(ours) };
+    const mine = { ...shell, script: writer(pipe[1]) };
     spare = mine;
     const gone = () => {
       if (spare === mine) drop();

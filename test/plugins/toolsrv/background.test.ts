@@ -138,7 +138,9 @@ describe("a call in the background", () => {
     runner = make({ limit: 2 });
     await shell("sleep 924");
     await shell("sleep 925");
-    expect((await shell("true")).content).toBe("shell: this session has 2 processes in the background, end one first");
+    expect((await shell("true")).content).toBe(
+      "shell: this session has 2 processes in the background (limit: processes), end one first",
+    );
     await only().kill();
     await until(() => list().some(({ end }) => end));
     expect((await shell("sleep 926")).content).toContain("process 3 ");
@@ -197,6 +199,16 @@ describe("a call in the background", () => {
     expect(list(other)).toEqual([]);
     expect(runner.news(session, other)).toEqual([]);
     expect(list()).toHaveLength(1);
+  });
+
+  test("one that is just being started ends with its agent, too", async () => {
+    await shell("true");
+    const starting = shell("exec sleep 930");
+    await runner.end(session, agent);
+    const { content } = await starting;
+    const pid = Number(/pid (\d+)/.exec(content)?.[1]);
+    await until(() => !alive(pid));
+    expect(list()).toEqual([]);
   });
 
   test("one that floods is told in bounded form, and calls go on beside it", async () => {
