@@ -1,10 +1,11 @@
 /** Plugin agent: the loop that turns prompts into requests, tool calls and replies, and the files to drive it. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin } from "#core";
 import { AgentConfigs } from "#plugins/agent-config";
 import { Backends } from "#plugins/backends";
 import { Events } from "#plugins/events";
+import { options } from "#plugins/options";
 import { Prompts } from "#plugins/prompts";
 import { Scheduler } from "#plugins/scheduler";
 import { PerSession, Sessions } from "#plugins/sessions";
@@ -16,18 +17,18 @@ import { type Roster, roster } from "./roster.ts";
 import type { Deps } from "./runtime.ts";
 import { Agents, Compactor, PerAgent } from "./types.ts";
 
-const config = z
-  .strictObject({
+const config = options(
+  z.strictObject({
     /** First pause before a retry, in milliseconds; it doubles. */
-    retryBaseMs: z.number().positive().default(limits.retryBase),
+    retryBaseMs: z._default(z.number().check(z.positive()), limits.retryBase),
     /** A request that gives nothing for so many milliseconds counts as broken. */
-    idleMs: z.number().positive().default(limits.idle),
+    idleMs: z._default(z.number().check(z.positive()), limits.idle),
     /** Bytes of a successful tool result, as the model gets it; 0: no limit. */
-    resultBytes: z.number().int().nonnegative().default(limits.toolResult),
+    resultBytes: z._default(z.int().check(z.nonnegative()), limits.toolResult),
     /** USD that a session may cost. Default: OLLIE_MAX_SESSION_COST, else no limit. */
-    maxCost: z.number().positive().optional(),
-  })
-  .prefault({});
+    maxCost: z.optional(z.number().check(z.positive())),
+  }),
+);
 
 export default definePlugin({
   name: "agent",

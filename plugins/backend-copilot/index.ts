@@ -1,7 +1,8 @@
 /** Plugin backend-copilot: the models of a GitHub Copilot subscription. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin } from "#core";
 import { type BackendFactory, Backends } from "#plugins/backends";
+import { options } from "#plugins/options";
 import type { CopilotOptions } from "./backend.ts";
 import { settings, tokenNames } from "./settings.ts";
 
@@ -26,12 +27,12 @@ export function copilotBackend(options: CopilotOptions = {}): BackendFactory {
 export default definePlugin({
   name: "backend-copilot",
   doc: "Backend `copilot`: the models of a GitHub Copilot subscription, after `ollie-login copilot` or with OLLIE_COPILOT_TOKEN.",
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
-      idle: z.number().int().positive().optional(),
-    })
-    .default({}),
+      idle: z.optional(z.int().check(z.positive())),
+    }),
+  ),
   needs: [Backends],
   caps: ["net"],
   setup({ config, use, defer }) {

@@ -1,7 +1,8 @@
 /** Plugin backend-gemini: Google's Gemini models. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin } from "#core";
 import { type BackendFactory, Backends } from "#plugins/backends";
+import { options } from "#plugins/options";
 import type { GeminiOptions } from "./backend.ts";
 import { keyNames, settings } from "./settings.ts";
 
@@ -26,14 +27,14 @@ export function geminiBackend(options: GeminiOptions = {}): BackendFactory {
 export default definePlugin({
   name: "backend-gemini",
   doc: "Backend `gemini`: Google's Gemini models, by OLLIE_GEMINI_KEY, GEMINI_API_KEY or GOOGLE_API_KEY.",
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** Base URL; OLLIE_GEMINI_URL wins. */
-      url: z.string().optional(),
+      url: z.optional(z.string()),
       /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
-      idle: z.number().int().positive().optional(),
-    })
-    .default({}),
+      idle: z.optional(z.int().check(z.positive())),
+    }),
+  ),
   needs: [Backends],
   caps: ["net"],
   setup({ config, use, defer }) {

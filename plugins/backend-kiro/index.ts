@@ -1,7 +1,8 @@
 /** Plugin backend-kiro: Amazon's CodeWhisperer service (Kiro). */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin } from "#core";
 import { type BackendFactory, Backends } from "#plugins/backends";
+import { options } from "#plugins/options";
 import type { KiroOptions } from "./backend.ts";
 import { sourceOf, tokenNames } from "./settings.ts";
 
@@ -29,14 +30,14 @@ export function kiroBackend(options: KiroOptions = {}): BackendFactory {
 export default definePlugin({
   name: "backend-kiro",
   doc: "Backend `kiro` (or `codewhisperer`): Amazon's service, with the login of kiro-cli or OLLIE_KIRO_TOKEN.",
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** Base URL of the service; OLLIE_KIRO_URL wins. Default: that of the account's region. */
-      url: z.string().optional(),
+      url: z.optional(z.string()),
       /** Milliseconds without a byte that mean that the server is gone. Default 120,000. */
-      idle: z.number().int().positive().optional(),
-    })
-    .default({}),
+      idle: z.optional(z.int().check(z.positive())),
+    }),
+  ),
   needs: [Backends],
   caps: ["net", "exec"],
   setup({ config, use, defer }) {

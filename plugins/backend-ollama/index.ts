@@ -1,7 +1,8 @@
 /** Plugin backend-ollama: models on one's own machine. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin, messageOf } from "#core";
 import { type BackendFactory, Backends } from "#plugins/backends";
+import { options } from "#plugins/options";
 import type { OllamaOptions } from "./backend.ts";
 import { prober } from "./probe.ts";
 import { keyNames, settings } from "./settings.ts";
@@ -34,16 +35,16 @@ export function ollamaBackend(options: OllamaOptions = {}): BackendFactory {
 export default definePlugin({
   name: "backend-ollama",
   doc: "Backend `ollama`: an Ollama server at OLLIE_OLLAMA_URL, OLLAMA_HOST or on this machine.",
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** Base URL; OLLIE_OLLAMA_URL wins. Default http://127.0.0.1:11434. */
-      url: z.string().optional(),
+      url: z.optional(z.string()),
       /** Tokens of the window (num_ctx); OLLIE_OLLAMA_CONTEXT wins. Default: what the Modelfile asks for, else 32,768. */
-      context: z.number().int().positive().optional(),
+      context: z.optional(z.int().check(z.positive())),
       /** Milliseconds without a byte that mean that the server is gone. Default 300,000: it loads models. */
-      idle: z.number().int().positive().optional(),
-    })
-    .default({}),
+      idle: z.optional(z.int().check(z.positive())),
+    }),
+  ),
   needs: [Backends],
   caps: ["net"],
   setup({ config, use, defer }) {

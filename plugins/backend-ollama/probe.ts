@@ -1,5 +1,4 @@
 /** Whether an Ollama answers at all: asked quickly, and not each time. */
-import { request } from "node:http";
 
 /** Milliseconds: the longest wait for an answer, and how long it is kept. */
 const limit = 250;
@@ -19,8 +18,9 @@ export function prober(now: () => number = () => performance.now()) {
   };
 }
 
-/** By node:http, since this runs at start, where nothing heavy is to be loaded; a local server needs no proxy. */
-function answers(url: string): Promise<boolean> {
+/** By node:http, which is there sooner than the client under backends; a local server needs no proxy. */
+async function answers(url: string): Promise<boolean> {
+  const { request } = await import("node:http");
   return new Promise((resolve) => {
     try {
       const asked = request(`${url}/api/version`, { agent: false, timeout: limit });

@@ -2,6 +2,7 @@
 import { chmodSync } from "node:fs";
 import type { Logger as Pino } from "pino";
 import type { Logger } from "#core";
+import { tagOf } from "./lazy.ts";
 import { type Level, type Levels, readLevels } from "./levels.ts";
 import { redactFields, redactLine } from "./redact.ts";
 
@@ -46,7 +47,7 @@ function wrap(pino: Pino, levels: Levels): Logger {
     warn: (message, fields = {}) => pino.warn(fields, message),
     error: (message, fields = {}) => pino.error(fields, message),
     child(fields) {
-      const own = [fields.tag, fields.plugin].find((name) => typeof name === "string") as string | undefined;
+      const own = tagOf(fields);
       return wrap(pino.child(redactFields(fields), own === undefined ? {} : { level: levels.of(own) }), levels);
     },
   };

@@ -1,9 +1,10 @@
 /** Plugin sessions: session/, and what of it is kept on disk. */
 import { join } from "node:path";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { dataDir, definePlugin, expandHome, Root } from "#core";
 import { invalidate } from "#plugins/control";
 import { Events } from "#plugins/events";
+import { options } from "#plugins/options";
 import { ToolRunner } from "#plugins/toolsrv";
 import { sessionDir } from "./files.ts";
 import { openFolder } from "./folder.ts";
@@ -18,14 +19,14 @@ export default definePlugin({
   wants: [Events, ToolRunner],
   // a second daemon on the same folder must not start
   required: true,
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** Folder of the saved sessions. Default: {data}/sessions. */
-      dir: z.string().optional(),
+      dir: z.optional(z.string()),
       /** False: nothing is kept over a restart. */
-      persist: z.boolean().default(true),
-    })
-    .prefault({}),
+      persist: z._default(z.boolean(), true),
+    }),
+  ),
   async setup(api) {
     const events = api.tryUse(Events);
     const report = (text: string, id = "", name = id) => {

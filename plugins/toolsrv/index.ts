@@ -1,7 +1,8 @@
 /** Runs tools in processes of their own, one per session: the service ToolRunner. */
 import { join } from "node:path";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { definePlugin, packageRoot } from "#core";
+import { options } from "#plugins/options";
 import { Tools } from "#plugins/tools";
 import { processes } from "./processes.ts";
 import { supervisor } from "./supervise.ts";
@@ -12,20 +13,20 @@ import { ToolRunner } from "./types.ts";
 export default definePlugin({
   name: "toolsrv",
   doc: "Runs tools in a process per session, which ends with the daemon however that ends.",
-  config: z
-    .strictObject({
+  config: options(
+    z.strictObject({
       /** The program of the process. Default: dist/toolsrv.js of the package. */
-      entry: z.string().optional(),
+      entry: z.optional(z.string()),
       /** Seconds without a call after which the process ends; the next call starts another. */
-      idle: z.number().positive().max(1_000_000).default(600),
+      idle: z._default(z.number().check(z.positive(), z.maximum(1_000_000)), 600),
       /** Seconds that a background process stays in the list after it ended and was last read. */
-      keep: z.number().positive().max(1_000_000).default(600),
+      keep: z._default(z.number().check(z.positive(), z.maximum(1_000_000)), 600),
       /** Background processes of one session that may run at once. */
-      processes: z.number().int().positive().max(10_000).default(256),
+      processes: z._default(z.int().check(z.positive(), z.maximum(10_000)), 256),
       /** Seconds that it may take to start. */
-      startLimit: z.number().positive().max(600).default(20),
-    })
-    .prefault({}),
+      startLimit: z._default(z.number().check(z.positive(), z.maximum(600)), 20),
+    }),
+  ),
   provides: [ToolRunner],
   needs: [Tools],
   caps: ["exec"],
