@@ -10,10 +10,12 @@ export type { AnyHook, Block, CrashPolicy, Hook, HookCall, HookKind, TapOrder } 
 export { hook } from "./hooks.ts";
 export type { Kernel, KernelOptions } from "./kernel.ts";
 export { createKernel } from "./kernel.ts";
-export { attach, fault, pluginState, spec } from "./kernel-hooks.ts";
+export { accept, attach, fault, pluginState, spec } from "./kernel-hooks.ts";
 export type { Logger, LogLevel } from "./log.ts";
 export { LogSink, silent } from "./log.ts";
+export { descriptorOf } from "./ninep/listen.ts";
 export type {
+  Accepted,
   ListenAt,
   Listening,
   ListenOptions,

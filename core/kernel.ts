@@ -5,12 +5,12 @@ import { attribution } from "./attribution.ts";
 import { messageOf, OllieError } from "./errors.ts";
 import { type KernelFs, kernelFs } from "./fs.ts";
 import { type CallResult, type Hook, type HookKind, hooks } from "./hooks.ts";
-import { attach, fault } from "./kernel-hooks.ts";
+import { accept, attach, fault } from "./kernel-hooks.ts";
 import type { Host } from "./lifecycle.ts";
 import { bufferedLog, type Logger, LogSink } from "./log.ts";
-import { listenAt } from "./ninep/listen.ts";
+import { descriptorOf, listenAt } from "./ninep/listen.ts";
 import { serve as serveConnection } from "./ninep/server.ts";
-import type { ListenAt, Listening, ListenOptions, Use } from "./plugin.ts";
+import type { ListenAt, Listening, ListenOptions, Peer, Use } from "./plugin.ts";
 import { type PluginStatus, pluginSet } from "./plugins.ts";
 import { services, type Token } from "./services.ts";
 import { docRows } from "./tree/doc.ts";
@@ -114,11 +114,11 @@ export function createKernel(options: KernelOptions): Kernel {
     "kernel",
   );
 
-  /** Who attaches; without a tap on `attach` and a judge that waits there is no promise. */
-  const attaching = (uname: string, aname: string, how: ListenOptions) => {
-    const base = how.judge ? how.judge({ uname, aname }) : (how.principal ?? self);
+  /** Who attaches; without taps, and a judge that waits, there is no promise. */
+  const attaching = (peer: Peer, how: ListenOptions) => {
+    const base = how.judge ? how.judge(peer) : (how.principal ?? self);
     if (bus.taps(attach).length === 0) return base;
-    return (async () => (await bus.call(attach, { uname, aname }))?.block ?? base)();
+    return (async () => (await bus.call(attach, peer))?.block ?? base)();
   };
 
   let started = false;
@@ -136,9 +136,21 @@ export function createKernel(options: KernelOptions): Kernel {
     },
     fs: kernelFs(() => tree, self),
     serve(duplex, how = {}) {
+      // Asked now: later the process that connected may be another one.
+      const met = bus.call(accept, { duplex, options: how });
       const connection = serveConnection(duplex, {
         tree: () => tree,
-        attach: (uname, aname) => attaching(uname, aname, how),
+        attach(uname, aname) {
+          const peer: Peer = {
+            uname,
+            aname,
+            get fd() {
+              return descriptorOf(duplex);
+            },
+          };
+          if (!met) return attaching(peer, how);
+          return (async () => (await met)?.block ?? attaching(peer, how))();
+        },
         onError: (message) => log.warn(message),
       });
       connections.add(connection);

@@ -47,8 +47,15 @@ export interface ListenOptions {
 export interface Peer {
   uname: string;
   aname: string;
-  /** File descriptor of the connection, where it is a socket. */
-  fd?: number;
+  /** File descriptor of the connection now, where it is a socket that is open. */
+  fd?: number | undefined;
+}
+
+/** A connection that was accepted, before anybody attached. */
+export interface Accepted {
+  readonly duplex: import("node:stream").Duplex;
+  /** What its listener was given. Without `principal` and `judge` it speaks for the daemon's user. */
+  readonly options: ListenOptions;
 }
 
 export interface PluginApi<Cfg = unknown> {

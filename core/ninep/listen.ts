@@ -2,6 +2,7 @@
 import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
+import type { Duplex } from "node:stream";
 import { OllieError } from "../errors.ts";
 import type { ListenAt, Listening } from "../plugin.ts";
 import { parseAddr } from "./addr.ts";
@@ -33,6 +34,12 @@ export async function listenAt(
       if ("unix" in at && inoOf(at.unix) === inode) rmSync(at.unix, { force: true });
     },
   };
+}
+
+/** The descriptor of a stream that is an open socket. Node tells it in a handle only. */
+export function descriptorOf(duplex: Duplex): number | undefined {
+  const fd = (duplex as { _handle?: { fd?: number } | null })._handle?.fd;
+  return fd !== undefined && fd >= 0 ? fd : undefined;
 }
 
 /** Answers the Tversion that comes first with the limit, so that the client can say why. */

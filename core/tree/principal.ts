@@ -7,4 +7,6 @@ export interface Principal {
   /** UUIDs, for `kind` agent (and hooks that run for one). */
   readonly agent?: string;
   readonly session?: string;
+  /** Of `kind` hook: depth of the turn that it hangs on. */
+  readonly depth?: number;
 }

@@ -2,7 +2,7 @@
 import { duplexPair } from "node:stream";
 import { clientOver } from "ollie/client";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { attach, type Kernel, type ListenOptions, leaf, type Principal, Root } from "#core";
+import { accept, attach, type Kernel, type ListenOptions, leaf, type Principal, Root } from "#core";
 import { failure, plug, started, stateOf } from "./kit.ts";
 
 const who = plug("who", ({ mount }) =>
@@ -82,6 +82,20 @@ describe("a connection is refused", () => {
     const k = await started([who, guard]);
     expect(await failure(() => client(k))).toContain("guard: hook attach failed: broken");
     expect(stateOf(k, "guard").error).toBe("hook attach: broken");
+  });
+
+  test("by a tap of the gate accept, which is asked once and knows what the listener was given", async () => {
+    let asked = 0;
+    const guard = plug("guard", ({ on }) =>
+      on(accept, async ({ options }) => {
+        asked++;
+        return options.principal ? undefined : { block: "nobody vouches" };
+      }),
+    );
+    const k = await started([who, guard]);
+    expect(await failure(() => client(k))).toContain("nobody vouches");
+    expect(asked).toBe(1);
+    expect(await (await client(k, { principal: agent })).read("who")).toBe("agent a-1");
   });
 
   test("where a tap blocks and gives no reason, too", async () => {
