@@ -41,7 +41,7 @@ export interface SpawnerOptions {
   onStart?: (child: ChildProcess) => void;
 }
 
-/** Milliseconds until the next spare is forked: behind the end of a call, or of one that takes longer behind its start. */
+/** Milliseconds until the next spare is forked, which takes some itself: not before the result of the call is on its way. */
 const renewal = { ended: 2, began: 50 };
 
 /** One for each set of rules that tools run under: what it starts inherits what its thread is confined to. */
@@ -103,7 +103,10 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
   return {
     start(program) {
       const shell = tell(program) ?? fresh(program);
-      shell.child.once("exit", () => renew(renewal.ended));
+      let lasting = 2;
+      const over = () => --lasting === 0 && setImmediate(renew, renewal.ended);
+      shell.child.once("exit", over);
+      shell.output.once("close", over);
       renew(renewal.began);
       shell.stdin.end(program.stdin);
       return shell;
