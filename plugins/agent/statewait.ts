@@ -54,7 +54,7 @@ export function setBaseline(c: AgentAt, data: Uint8Array): void {
   const { watch } = runtimeOf(c.agent);
   const mine = of(c, watch);
   mine.baseline = new TextDecoder().decode(data).trim();
-  // The present state counts as a change that the client may not know.
-  mine.count = Math.max(0, watch.count("state") - 1);
+  // The present state counts as a change that the client may not know: also the first one, which no change led to.
+  mine.count = watch.count("state") - 1;
   mine.look();
 }

@@ -102,6 +102,11 @@ test("H-099: statewait returns at once where the state differs from the one writ
   expect(agent().state).toBe("idle");
 });
 
+test("H-099: an agent that never changed its state answers a client that believes another one", async () => {
+  const { fs, A } = await startAgent();
+  expect(await fs.rdwr(`${A}/statewait`, "thinking")).toBe("idle\n");
+});
+
 test("statewait gives each change after its open, one an answer", async () => {
   const { fs, A, model, idle } = await startAgent();
   model.replies = [[call("look"), done()], say("x")];
