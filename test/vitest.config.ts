@@ -13,6 +13,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    unstubEnvs: true,
     typecheck: { include: ["test/types/**/*.test-d.ts"], checker: "tsc", tsconfig: "tsconfig.json" },
   },
 });

@@ -1,6 +1,6 @@
 /** Another scheduler, backend, compactor: one plugin more or in place of another, and nothing else changes. */
 import { testKernel } from "ollie/testing";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { definePlugin, NineError } from "#core";
 import { Compactor } from "#plugins/agent";
 import { Backends } from "#plugins/backends";
@@ -39,6 +39,8 @@ test("a scheduler of one's own decides what runs when", async () => {
 });
 
 test("a backend of one's own answers", async () => {
+  // The variable wins over the config, and the tests run with it.
+  vi.stubEnv("OLLIE_BACKEND", undefined);
   const parrot = definePlugin({
     name: "parrot",
     doc: "Says what it is told.",
