@@ -62,7 +62,8 @@ export async function daemonFor(at) {
     return `session/s1/agent/${name}`;
   };
   const rest = async (path) => {
-    for (let state = "thinking"; state !== "idle"; ) state = String(await client.rdwr(`${path}/statewait`, state)).trim();
+    for (let state = "thinking"; state !== "idle"; )
+      state = String(await client.rdwr(`${path}/statewait`, state)).trim();
   };
   return {
     client,

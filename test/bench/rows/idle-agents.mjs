@@ -1,6 +1,7 @@
 // Memory of a daemon with 100 agents that have had one turn each.
-import { megabytes } from "../toolsrv.mjs";
+
 import { daemonFor, model } from "../model.mjs";
+import { megabytes } from "../toolsrv.mjs";
 
 const agents = 100;
 

@@ -48,11 +48,13 @@ export default {
         new Promise((resolve) => {
           const server = createServer((socket) => {
             const start = performance.now();
-            socket.on("data", () => {}).on("end", () => {
-              resolve(performance.now() - start);
-              server.close();
-              socket.end();
-            });
+            socket
+              .on("data", () => {})
+              .on("end", () => {
+                resolve(performance.now() - start);
+                server.close();
+                socket.end();
+              });
           }).listen(0, "127.0.0.1", () =>
             spawn(process.execPath, ["-e", sender, String(server.address().port)], { stdio: "ignore" }),
           );
