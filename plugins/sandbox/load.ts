@@ -1,0 +1,101 @@
+/** Finds profiles: the package's, the user's over them, a trusted project's on top. Read at each call, so that a change counts at once. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { configDir, packageRoot } from "#core";
+import { realPath } from "./paths.ts";
+import { mergeProfiles, type Profile, parseProfile } from "./profile.ts";
+
+/** What a project grants itself; it counts in folders that the user trusts, and only there. */
+export const overlayName = ".ollie-sandbox.yaml";
+
+export interface Loaded {
+  profile: Profile;
+  /** Where it was read from. */
+  files: string[];
+  /** For people: a project's file that does not count. */
+  notes: string[];
+}
+
+export interface ProfileStore {
+  /** Throws Error with one sentence: no such profile, or a file that is wrong. */
+  load(name: string, cwd: string): Promise<Loaded>;
+}
+
+const stockDir = (): string => join(packageRoot(), "data", "sandbox");
+
+export function profileStore(env: NodeJS.ProcessEnv): ProfileStore {
+  const parsed = new Map<string, { text: string; profile: Profile }>();
+  const read = async (file: string): Promise<Profile | undefined> => {
+    const text = textOf(file);
+    if (text === undefined) return undefined;
+    const known = parsed.get(file);
+    if (known?.text === text) return known.profile;
+    const profile = await parseProfile(text, file);
+    parsed.set(file, { text, profile });
+    return profile;
+  };
+  return {
+    async load(name, cwd) {
+      if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+        throw new Error(`sandbox profile "${name}" can not be: a name has 1 to 64 letters, digits, _ or -`);
+      const own = join(configDir(env), "sandbox");
+      const layers: [string, Profile][] = [];
+      for (const dir of [stockDir(), own]) {
+        const file = join(dir, `${name}.yaml`);
+        const profile = await read(file);
+        if (profile) layers.push([file, profile]);
+      }
+      if (layers.length === 0)
+        throw new Error(`there is no sandbox profile "${name}" (profiles: ${profileNames([stockDir(), own])})`);
+      const notes: string[] = [];
+      const overlay = findUp(overlayName, cwd);
+      if (overlay !== undefined && !isTrusted(dirname(overlay), env))
+        notes.push(`${overlay} does not count: its folder is not trusted`);
+      else if (overlay !== undefined) {
+        const profile = await read(overlay);
+        if (profile) layers.push([overlay, profile]);
+      }
+      const [first, ...rest] = layers.map(([, profile]) => profile);
+      return {
+        profile: rest.reduce(mergeProfiles, first as Profile),
+        files: layers.map(([file]) => file),
+        notes,
+      };
+    },
+  };
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new Error(`sandbox profile ${file} can not be read (${code})`);
+  }
+}
+
+function profileNames(dirs: readonly string[]): string {
+  const names = dirs.flatMap((dir) => {
+    try {
+      return readdirSync(dir).flatMap((file) => /^([A-Za-z0-9_-]{1,64})\.yaml$/.exec(file)?.[1] ?? []);
+    } catch {
+      return [];
+    }
+  });
+  return [...new Set(names)].sort().join(" ") || "none";
+}
+
+function findUp(name: string, from: string): string | undefined {
+  for (let dir = from; ; dir = dirname(dir)) {
+    if (textOf(join(dir, name)) !== undefined) return join(dir, name);
+    if (dir === dirname(dir)) return undefined;
+  }
+}
+
+/** `trusted` in the config folder has one real path a line. */
+function isTrusted(folder: string, env: NodeJS.ProcessEnv): boolean {
+  const real = realPath(folder);
+  const list = textOf(join(configDir(env), "trusted")) ?? "";
+  return real !== undefined && list.split("\n").includes(real);
+}

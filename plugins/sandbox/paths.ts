@@ -1,0 +1,129 @@
+/** From what a profile writes to real paths: placeholders, patterns, links. */
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { homedir, userInfo } from "node:os";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { configDir, dataDir, expandHome, packageRoot } from "#core";
+
+export interface PlaceholderContext {
+  cwd: string;
+  tmp: string;
+  toolDirs: readonly string[];
+  env: NodeJS.ProcessEnv;
+}
+
+/** Undefined: nothing is there, or it can not be reached. */
+export function realPath(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What `{NAME}` stands for: none, one or more paths. */
+function valuesOf(name: string, { cwd, tmp, toolDirs, env }: PlaceholderContext): readonly string[] {
+  const home = env.HOME || homedir();
+  const several: Record<string, () => readonly string[]> = {
+    CWD: () => [cwd],
+    TMPDIR: () => [tmp],
+    GITDIR: () => gitDirs(cwd),
+    OLLIE: () => [packageRoot()],
+    NODE: () => nodeDirs(),
+    OLLIE_TOOLS_PATH: () => toolDirs,
+    OLLIE_CFG_PATH: () => [configDir(env)],
+    OLLIE_DATA_PATH: () => [dataDir(env)],
+    HOME: () => [home],
+    XDG_CONFIG_HOME: () => [env.XDG_CONFIG_HOME || join(home, ".config")],
+    XDG_DATA_HOME: () => [env.XDG_DATA_HOME || join(home, ".local/share")],
+    XDG_CACHE_HOME: () => [env.XDG_CACHE_HOME || join(home, ".cache")],
+    XDG_STATE_HOME: () => [env.XDG_STATE_HOME || join(home, ".local/state")],
+    XDG_RUNTIME_DIR: () => [env.XDG_RUNTIME_DIR || `/run/user/${userInfo().uid}`],
+  };
+  const known = Object.hasOwn(several, name) ? several[name] : undefined;
+  if (known) return known();
+  return env[name] ? [env[name]] : [];
+}
+
+/** The folder of node, and that of its libraries where both have a prefix of their own. */
+function nodeDirs(): string[] {
+  const bin = dirname(process.execPath);
+  const prefix = dirname(bin);
+  return basename(bin) === "bin" && prefix !== "/" && prefix !== "/usr" ? [prefix] : [bin];
+}
+
+/**
+ * The paths that `written` stands for, not resolved. None: a placeholder without a value. Throws Error with a sentence where
+ * it is no absolute path, or a pattern that nothing matches.
+ */
+export function expandPath(written: string, context: PlaceholderContext): string[] {
+  let paths = [expandHome(written, context.env)];
+  for (const [whole, name = ""] of written.matchAll(/\{([A-Z_][A-Z0-9_]*)\}/g))
+    paths = paths.flatMap((path) => valuesOf(name, context).map((value) => path.replace(whole, () => value)));
+  return paths.flatMap((path) => {
+    if (!isAbsolute(path)) throw new Error(`"${written}" is not an absolute path`);
+    if (path.includes("\0")) throw new Error(`"${written}" holds a NUL`);
+    return /[*?[]/.test(path) && /[*?[]/.test(written) ? matches(written, path) : [resolve(path)];
+  });
+}
+
+function matches(written: string, pattern: string): string[] {
+  if (pattern.includes("**") || pattern.includes("["))
+    throw new Error(`"${written}": only * and ? inside of one name are understood`);
+  let found = ["/"];
+  for (const part of pattern.split("/").filter((name) => name !== "")) {
+    if (!/[*?]/.test(part)) found = found.map((dir) => join(dir, part));
+    else {
+      const source = part
+        .replace(/[.+^${}()|\\]/g, "\\$&")
+        .replaceAll("*", ".*")
+        .replaceAll("?", ".");
+      const expression = new RegExp(`^${source}$`);
+      const visible = (name: string) => part.startsWith(".") || !name.startsWith(".");
+      found = found.flatMap((dir) =>
+        namesIn(dir)
+          .filter((name) => visible(name) && expression.test(name))
+          .map((name) => join(dir, name)),
+      );
+    }
+  }
+  const there = found.filter((path) => realPath(path) !== undefined);
+  if (there.length === 0) throw new Error(`"${written}" matches nothing`);
+  return there;
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Where git keeps a worktree's state: its own folder and the one that all worktrees share. Only where they name this
+ * worktree in turn: the file `.git` is a tool's to write, and could name any folder.
+ */
+function gitDirs(cwd: string): string[] {
+  for (let dir = cwd; ; dir = dirname(dir)) {
+    const file = join(dir, ".git");
+    const link = firstLine(file, "gitdir: ");
+    if (link !== undefined) {
+      const own = realPath(resolve(dir, link));
+      const shared = own && realPath(resolve(own, firstLine(join(own, "commondir")) ?? ""));
+      const back = own && firstLine(join(own, "gitdir"));
+      const genuine =
+        own && shared && dirname(own) === join(shared, "worktrees") && back && realPath(back) === realPath(file);
+      return genuine ? [own, shared] : [];
+    }
+    if (dir === dirname(dir) || realPath(file) !== undefined) return [];
+  }
+}
+
+function firstLine(file: string, start = ""): string | undefined {
+  try {
+    const [line = ""] = readFileSync(file, "utf8").split("\n");
+    return line.startsWith(start) ? line.slice(start.length).trim() : undefined;
+  } catch {
+    return undefined;
+  }
+}
