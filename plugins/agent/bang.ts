@@ -2,26 +2,32 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { StringDecoder } from "node:string_decoder";
-import { NineError } from "#core";
+import { messageOf, NineError } from "#core";
+import type { CommandSocket } from "#plugins/identity";
 import { cookieVariable, isCredential, startTime, sweep } from "#plugins/toolsrv";
 import { limits } from "./limits.ts";
+import { checkDepth } from "./loop.ts";
 import { info, type Runtime } from "./runtime.ts";
 
 /** Milliseconds: output is shown so often; so long it is awaited behind the exit. */
 const waits = { show: 100, drain: 200 };
 
-/** Resolves when it has started. A stop ends it, and so do the agent's end and its limits. Throws NineError. */
-export async function runCommand(rt: Runtime, text: string): Promise<void> {
+/**
+ * Resolves when it has started. A stop ends it, and so do the agent's end and its limits. `depth`: of the turn that it
+ * hangs on. Throws NineError.
+ */
+export async function runCommand(rt: Runtime, text: string, depth: number): Promise<void> {
   const command = text.trim();
   if (command === "") return;
   if (rt.closing) throw new NineError("prompt: agent is dead");
+  checkDepth("prompt", depth);
   if (rt.commands.size >= limits.commands)
     throw new NineError(`prompt: ${limits.commands} commands run already (ctl stop ends them)`);
   rt.chat.block("user", `!${command}`);
   rt.turn?.reads.drop();
   const stop = new AbortController();
   rt.stoppable.add(stop);
-  const over = run(rt, command, stop.signal).finally(() => {
+  const over = runOn(rt, command, depth, stop.signal).finally(() => {
     rt.stoppable.delete(stop);
     rt.commands.delete(over);
     rt.turn?.reads.drop();
@@ -29,17 +35,32 @@ export async function runCommand(rt: Runtime, text: string): Promise<void> {
   rt.commands.add(over);
 }
 
-async function run(rt: Runtime, command: string, signal: AbortSignal): Promise<void> {
+/** With a socket of its own, through which it acts as a hook of the agent's. */
+async function runOn(rt: Runtime, command: string, depth: number, signal: AbortSignal): Promise<void> {
+  let socket: CommandSocket | undefined;
+  try {
+    socket = await rt.deps.sockets?.command({ session: rt.session.id, agent: rt.id, depth });
+    if (signal.aborted) info(rt, "stopped");
+    else await run(rt, command, signal, socket);
+  } catch (error) {
+    info(rt, `can not be started: ${messageOf(error)}`);
+  } finally {
+    await socket?.close();
+  }
+}
+
+async function run(rt: Runtime, command: string, signal: AbortSignal, socket?: CommandSocket): Promise<void> {
   const cookie = `${process.pid}-${startTime(process.pid)}-${randomUUID()}`;
   const shown = lines((text) => info(rt, text));
   const ending = await new Promise<string>((resolve) => {
     // One pipe, so that both streams stay in order.
     const child = spawn("/bin/sh", ["-c", `exec 2>&1\n${command}`], {
       cwd: rt.cwd,
-      env: { ...envOf(rt), [cookieVariable]: cookie },
+      env: { ...envOf(rt), ...socket?.env, [cookieVariable]: cookie },
       detached: true,
       stdio: ["ignore", "pipe", "ignore"],
     });
+    socket?.admit(child.pid);
     const late = setTimeout(() => resolve(`took longer than ${limits.command / 1000} s`), limits.command);
     let drain: NodeJS.Timeout | undefined;
     const end = (text: string) => {

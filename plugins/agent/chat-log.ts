@@ -18,6 +18,8 @@ export interface ChatLog {
   append(text: string): void;
   /** Where it begins now: what was before is put aside, in `{file}.1`. */
   readonly start: ChatMark;
+  /** Where a reader at `offset` goes on: there, unless that is put aside. */
+  next(offset: number): number;
   /** Puts all so far aside; a notice takes its place. `here` is the present end, between two blocks. */
   rotate(here: ChatMark): void;
   /** Offset behind the last byte. */
@@ -79,15 +81,22 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       at += count;
     }
   };
+  let handle: FileHandle | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  const closeFile = async () => {
+    clearTimeout(idle);
+    const last = handle;
+    handle = undefined;
+    await last?.close().catch(fail);
+  };
   const openFile = () => open(file, fs.O_WRONLY | fs.O_CREAT, 0o600);
   const save = async () => {
-    let handle: FileHandle | undefined;
+    clearTimeout(idle);
     try {
-      handle = await openFile();
+      handle ??= await openFile();
       while (saved < size) {
         if (cut && saved >= cut.raw) {
-          await handle.close();
-          handle = undefined;
+          await closeFile();
           // In one tick: a reader must not look for the new bytes in the old file.
           renameSync(file, `${file}.1`);
           start = cut;
@@ -103,11 +112,13 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       }
     } catch (error) {
       fail(error);
+      await closeFile();
       // Memory stays bounded on a full disk: what does not fit is a gap in the file, at its right place.
       if (size - saved > 2 * limits.chatBacklog) saved = cut && saved < cut.raw ? cut.raw : size;
     } finally {
       flushing = undefined;
-      await handle?.close().catch(fail);
+      if (ended) await closeFile();
+      else idle = setTimeout(closeFile, limits.chatOpen).unref();
     }
   };
   const flush = () => {
@@ -132,6 +143,9 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       fromMemory(offset, wanted) ?? fromDisk(file, offset - start.raw, Math.min(wanted, memory - offset + 4)),
     );
   };
+  /** What is in memory can still be had. */
+  const next = (offset: number): number =>
+    offset >= Math.min(start.raw, pages[0]?.start ?? size) ? offset : start.raw;
   const append = (text: string) => {
     if (text === "" || ended) return;
     put(Buffer.from(text, "utf8"));
@@ -144,6 +158,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     get start() {
       return start;
     },
+    next,
     rotate(here) {
       if (cut || ended) return;
       cut = here;
@@ -168,7 +183,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       return source({
         take(max) {
           if (at >= size) return ended ? null : undefined;
-          at = Math.max(at, start.raw);
+          at = next(at);
           const got = read(at, max);
           at += got.length;
           return got;
@@ -189,6 +204,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     },
     end() {
       ended = true;
+      if (!flushing) void closeFile();
       readers.wakeAll();
     },
   };

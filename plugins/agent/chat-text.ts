@@ -91,7 +91,7 @@ function walker(log: ChatLog, from: ChatMark) {
     /** The next piece, perhaps empty; undefined: nothing more for now. */
     next(): string | undefined {
       if (raw >= log.size) return undefined;
-      if (raw < log.start.raw) {
+      if (log.next(raw) !== raw) {
         ({ raw, text } = log.start);
         filter = chatFilter();
       }

@@ -20,7 +20,10 @@ export function allowed(rt: Runtime, name: string): boolean {
 
 /** The loaded tools that are still on disk and allowed, in load order. */
 export function loadedTools(rt: Runtime): Tool[] {
-  return rt.tools.flatMap((name) => (allowed(rt, name) ? (rt.deps.tools.get(name) ?? []) : []));
+  if (rt.tools.length === 0) return [];
+  // One look at the disk for all of them.
+  const known = new Map(rt.deps.tools.list().map((tool) => [tool.name, tool]));
+  return rt.tools.flatMap((name) => (allowed(rt, name) ? (known.get(name) ?? []) : []));
 }
 
 export const schemasOf = (tools: readonly Tool[]): ToolSchema[] =>
@@ -43,15 +46,15 @@ export async function learnWindow(rt: Runtime): Promise<void> {
 }
 
 /** Four bytes are taken for one token. */
-export function measure(rt: Runtime): void {
-  const used = Math.round((rt.history.bytes + Buffer.byteLength(rt.system) + schemaBytes(rt)) / 4);
+export function measure(rt: Runtime, tools: readonly Tool[] = loadedTools(rt)): void {
+  const used = Math.round((rt.history.bytes + Buffer.byteLength(rt.system) + schemaBytes(tools)) / 4);
   const limit = rt.window?.tokens ?? limits.context;
   rt.watch.set("ctxsz", `${used} / ${limit} (${Math.floor((used * 100) / limit)}%)`);
 }
 
-function schemaBytes(rt: Runtime): number {
+function schemaBytes(tools: readonly Tool[]): number {
   let bytes = 0;
-  for (const { name, description, prompt = "", args } of loadedTools(rt))
+  for (const { name, description, prompt = "", args } of tools)
     bytes += Buffer.byteLength(name + description + prompt) + Buffer.byteLength(JSON.stringify(args));
   return bytes;
 }

@@ -67,6 +67,7 @@ export async function createAgent(
       env,
       prime,
       signal: AbortSignal.timeout(limits.render),
+      by: { session: session.id, agent: id, depth: creator?.turn?.depth ?? 0 },
     });
     file = deps.sessions.file(session, `${id}.chat`);
     const rt = makeAgent(

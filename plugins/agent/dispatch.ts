@@ -5,7 +5,7 @@ import type { Job } from "#plugins/scheduler";
 import { checkArgs, type Tool } from "#plugins/tools";
 import type { ToolResult } from "#plugins/toolsrv";
 import { parseArgs } from "./args.ts";
-import { allowed, loadedTools } from "./context.ts";
+import { allowed } from "./context.ts";
 import type { Outcome } from "./history.ts";
 import { record } from "./lines.ts";
 import { resourceOf } from "./resource.ts";
@@ -23,9 +23,8 @@ export interface Planned {
   refusal: string | undefined;
 }
 
-/** Parses and checks; ids are made unique. `lengthCut`: the whole reply hit the output limit. */
-export function plan(rt: Runtime, raw: readonly RawCall[], lengthCut: boolean): Planned[] {
-  const loaded = loadedTools(rt);
+/** Parses and checks; ids are made unique. `loaded`: the tools that were offered. `lengthCut`: the whole reply hit the output limit. */
+export function plan(rt: Runtime, raw: readonly RawCall[], loaded: readonly Tool[], lengthCut: boolean): Planned[] {
   return raw.map(({ id, name, args: text, extra, cut }) => {
     const parsed = parseArgs(text);
     const args = "args" in parsed ? parsed.args : {};

@@ -1,9 +1,10 @@
 /** The files of an agent: session/{name}/agent/{aname}/. */
-import { leaf, type Node, type Principal, text } from "#core";
+import { leaf, type Node, text } from "#core";
 import { runCommand } from "./bang.ts";
 import { printCfg, writeCfg } from "./cfg.ts";
 import { requestOf } from "./context.ts";
 import { agentCtl } from "./ctl.ts";
+import { depthOf } from "./depth.ts";
 import { nextFeed, writeFeed } from "./feed.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
@@ -20,22 +21,15 @@ import { loadTools, printTools } from "./tools-file.ts";
 const rt = (c: AgentAt): Runtime => runtimeOf(c.agent);
 const utf8 = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-/** A prompt that a hook writes is one deeper than the turn that it hangs on; one of an agent is as deep as that agent's. */
-function depthOf(roster: Roster, principal: Principal, at: AgentAt): number {
-  if (principal.kind === "user") return 0;
-  const from = principal.agent === undefined ? undefined : roster.get(at.session, principal.agent);
-  return ((from ?? rt(at)).turn?.depth ?? 0) + (principal.kind === "hook" ? 1 : 0);
-}
-
 /** Words for ollie itself (`!command`, `/verb`) are read in prompts of people and their hooks only: a model's text is text. */
 async function promptWritten(roster: Roster, c: AgentAt, text: string): Promise<void> {
   const { principal } = c;
   if (principal.kind !== "agent") {
-    if (text.startsWith("!")) return runCommand(rt(c), text.slice(1));
+    if (text.startsWith("!")) return runCommand(rt(c), text.slice(1), depthOf(roster, c));
     const slash = slashOf(roster, text);
     if (slash) return slash(c);
   }
-  return submit(rt(c), text, principal.name, depthOf(roster, principal, c), principal.kind === "agent");
+  return submit(rt(c), text, principal.name, depthOf(roster, c), principal.kind === "agent");
 }
 
 export function agentFiles(roster: Roster): Node<AgentAt>[] {
@@ -60,7 +54,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
       ...rights("fifo", { kin: "w" }),
       read: (c) => popQueue(rt(c)),
       check: check("fifo"),
-      write: (c, data) => enqueue(rt(c), utf8(data), c.principal.name, depthOf(roster, c.principal, c)),
+      write: (c, data) => enqueue(rt(c), utf8(data), c.principal.name, depthOf(roster, c)),
     }),
     leaf<AgentAt>("queue", {
       mode: 0o666,
@@ -75,7 +69,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
       doc: "A text for the model, given with the next tool result; unused, it becomes the next prompt.",
       ...rights("inject", { self: "", kin: "w" }),
       check: check("inject"),
-      write: (c, data) => inject(rt(c), utf8(data), c.principal.name),
+      write: (c, data) => inject(rt(c), utf8(data), c.principal.name, depthOf(roster, c)),
     }),
     leaf<AgentAt>("feed", {
       ...asked,

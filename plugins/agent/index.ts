@@ -5,6 +5,7 @@ import { definePlugin } from "#core";
 import { AgentConfigs } from "#plugins/agent-config";
 import { Backends } from "#plugins/backends";
 import { Events } from "#plugins/events";
+import { Sockets } from "#plugins/identity";
 import { options } from "#plugins/options";
 import { Prompts } from "#plugins/prompts";
 import { Scheduler } from "#plugins/scheduler";
@@ -35,7 +36,7 @@ export default definePlugin({
   doc: "Agents: prompts in, replies and tool calls out, until nothing is left to do.",
   provides: [Agents, PerAgent],
   needs: [Sessions, PerSession, Backends, Scheduler, Tools, ToolRunner, AgentConfigs, Prompts, Events],
-  wants: [Compactor],
+  wants: [Compactor, Sockets],
   config,
   async setup(api) {
     const { retryBaseMs, idleMs, resultBytes, maxCost = fromEnv("OLLIE_MAX_SESSION_COST") } = api.config;
@@ -51,6 +52,7 @@ export default definePlugin({
       prompts: api.use(Prompts),
       events: api.use(Events),
       compactor: () => api.tryUse(Compactor),
+      sockets: api.tryUse(Sockets),
       options: { retryBaseMs, idleMs, resultBytes, maxCost },
       spent: (session) => agents.spent(session),
       children: (rt) => agents.children(rt),

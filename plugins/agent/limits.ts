@@ -41,6 +41,8 @@ export const limits = {
   context: 128_000,
   /** Of chat.raw, kept in memory. */
   chatMemory: 1 << 20,
+  /** The log's file is closed when nothing was written for so long. */
+  chatOpen: 1_000,
   /** Of chat.raw: then it begins anew. */
   chatFile: 256 << 20,
   /** Of chat.raw, served by `log`. */

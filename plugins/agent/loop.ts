@@ -16,6 +16,11 @@ export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): vo
   if (rt.dead || rt.closing) throw new NineError(`${what}: agent is dead`);
   if (bytes > limits.prompt) throw new NineError(`${what}: longer than its limit of ${limits.prompt} bytes`);
   if (rt.queue.length >= limits.queue) throw new NineError(`${what}: queue is full (${limits.queue} prompts)`);
+  checkDepth(what, depth);
+}
+
+/** Throws NineError where hooks have caused one another too often. */
+export function checkDepth(what: string, depth: number): void {
   if (depth > limits.depth)
     throw new NineError(`${what}: turns caused by hooks are ${limits.depth} deep (a user's prompt starts anew)`);
 }
@@ -60,13 +65,13 @@ export async function enqueue(rt: Runtime, text: string, from: string, depth = 0
 }
 
 /** Rides on the next tool result of the turn under way; without a turn it is a prompt. */
-export async function inject(rt: Runtime, text: string, from: string): Promise<void> {
+export async function inject(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
   if (text.trim() === "") return;
-  accepts(rt, "inject", Buffer.byteLength(text));
-  if (!rt.turn) return submit(rt, text, from);
-  if (rt.inject) return enqueue(rt, text, from);
+  accepts(rt, "inject", Buffer.byteLength(text), depth);
+  if (!rt.turn) return submit(rt, text, from, depth);
+  if (rt.inject) return enqueue(rt, text, from, depth);
   rt.chat.block("user", text);
-  await record(rt, { kind: "inject", item: prompt(text, from, 0, { shown: true }) });
+  await record(rt, { kind: "inject", item: prompt(text, from, depth, { shown: true }) });
 }
 
 /** Starts what waits, where something does and nothing runs. `state` is `thinking` when this returns. */

@@ -48,5 +48,6 @@ function render(rt: Runtime, prompt: string | string[] | undefined, stop: AbortS
   const env = Object.fromEntries(rt.session.env);
   const { cwd, prime } = rt;
   const signal = AbortSignal.any([stop, AbortSignal.timeout(limits.render)]);
-  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal });
+  const by = { session: rt.session.id, agent: rt.id, depth: rt.turn?.depth ?? 0 };
+  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal, by });
 }

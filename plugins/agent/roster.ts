@@ -16,6 +16,8 @@ export interface Roster {
   list(session: Session): Runtime[];
   /** By name or UUID. */
   get(session: Session, nameOrId: string): Runtime | undefined;
+  /** The agent that a principal is, or that a hook runs for; in any session. */
+  find(who: Principal): Runtime | undefined;
   /** `by`: who asks; what an agent makes is its child. */
   create(session: Session, wishes: Wishes, by?: Principal): Promise<Runtime>;
   rename(rt: Runtime, name: string): Promise<void>;
@@ -74,6 +76,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
   return {
     list,
     get: inSession,
+    find: runtimeOf,
     create,
     async rename(rt, name) {
       if (name === rt.name) return;

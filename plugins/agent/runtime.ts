@@ -3,6 +3,7 @@ import type { Logger, PluginApi, Waiters } from "#core";
 import type { AgentConfig, AgentConfigs } from "#plugins/agent-config";
 import type { Backend, Backends } from "#plugins/backends";
 import type { Events } from "#plugins/events";
+import type { Sockets } from "#plugins/identity";
 import type { Prompts } from "#plugins/prompts";
 import type { Scheduler } from "#plugins/scheduler";
 import type { Session, Sessions } from "#plugins/sessions";
@@ -30,6 +31,8 @@ export interface Deps {
   readonly prompts: Prompts;
   readonly events: Events;
   readonly compactor: () => Compactor | undefined;
+  /** Where commands of the user's speak for their agent. */
+  readonly sockets: Sockets | undefined;
   readonly options: Options;
   /** USD that a session has cost, with those that its agents made and the one that made it: one limit holds for all. */
   readonly spent: (session: Session) => number;

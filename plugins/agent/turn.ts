@@ -100,7 +100,7 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     const reply = await getReply(rt, schemasOf(tools), signal);
     rt.chat.end();
     if (last || reply.calls.length === 0) return endOf(rt, reply);
-    const planned = plan(rt, reply.calls, reply.stop === "length");
+    const planned = plan(rt, reply.calls, tools, reply.stop === "length");
     storeReply(
       rt,
       reply.text,
@@ -109,7 +109,7 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     );
     await runCalls(rt, planned, signal);
     void record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
-    measure(rt);
+    measure(rt, tools);
     if (signal.aborted) throw new Stopped("");
     advise(rt, turn, reply.text, planned);
   }

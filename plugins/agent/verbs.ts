@@ -1,5 +1,6 @@
 /** What an agent can be told to do, in its ctl and as `/word` in a prompt. Without an argument most say what is. */
 import { NineError } from "#core";
+import { depthOf } from "./depth.ts";
 import { alone, enqueue, inject, interrupt, pause, resume } from "./loop.ts";
 import { printQueue } from "./queue-file.ts";
 import { changeConfig, clear } from "./refresh.ts";
@@ -44,12 +45,13 @@ export const entries = (roster: Roster): Record<string, Entry> => ({
   inject: {
     args: "TEXT",
     doc: "reaches the model with the next tool result",
-    run: (rt, text, c) => quietly(inject(rt, text, c.principal.name)),
+    run: (rt, text, c) => quietly(inject(rt, text, c.principal.name, depthOf(roster, c))),
   },
   queue: {
     args: "[TEXT]",
     doc: "queues a prompt; alone: the prompts that wait",
-    run: (rt, text, c) => (text === "" ? printQueue(rt) : quietly(enqueue(rt, text, c.principal.name))),
+    run: (rt, text, c) =>
+      text === "" ? printQueue(rt) : quietly(enqueue(rt, text, c.principal.name, depthOf(roster, c))),
   },
   agent: {
     args: "[NAME]",

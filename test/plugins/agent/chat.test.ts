@@ -218,7 +218,7 @@ test("a log that has grown long begins anew with one notice; offsets and open re
     const piece = `piece ${i} é ${"x".repeat(1000)}\n`;
     said += piece;
     log.reply("r", piece);
-    if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    if (i % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 2));
     live.raw();
     live.text();
   }
