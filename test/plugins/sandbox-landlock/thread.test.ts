@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { closeSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Rules } from "#plugins/sandbox";
+import { type Confined, confinedSpawner } from "#plugins/sandbox-landlock";
+import { loadLibc } from "#plugins/toolsrv";
+import { grant } from "../sandbox/grants.ts";
+import { bundle } from "../toolsrv/bundle.ts";
+
+let program: string;
+let base: string;
+let spawner: Confined | undefined;
+
+beforeAll(async () => {
+  program = await bundle("test/plugins/sandbox-landlock/entry.ts");
+  base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-thread-")));
+  mkdirSync(join(base, "work"));
+  writeFileSync(join(base, "secret"), "s3cret");
+});
+afterEach(async () => {
+  await spawner?.close();
+  spawner = undefined;
+});
+afterAll(() => {
+  rmSync(base, { recursive: true, force: true });
+  rmSync(program, { force: true });
+});
+
+const rules = (more: Partial<Rules> = {}): Rules => ({
+  profile: "test",
+  unconfined: false,
+  bestEffort: false,
+  grants: [
+    ...["/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"].flatMap((path) => grant(path, "rox")),
+    ...grant("/proc", "ro"),
+    ...grant("/dev/null", "rw"),
+    ...grant(join(base, "work"), "rwx"),
+  ],
+  network: "unrestricted",
+  unix: [],
+  notes: [],
+  ...more,
+});
+
+async function run(command: string, given = rules()): Promise<{ code: number | null; out: string }> {
+  spawner ??= await confinedSpawner(pathToFileURL(program), given);
+  const { libc } = await loadLibc();
+  if (!libc) throw new Error("koffi is needed");
+  const [read, write] = libc.pipe();
+  const [input, inputEnd] = libc.pipe();
+  const where = { cwd: join(base, "work"), env: { PATH: "/usr/bin:/bin" }, stdio: [input, write, write] };
+  const child = spawner.launch("/bin/sh", ["-c", command], where);
+  for (const fd of [input, inputEnd, write]) closeSync(fd);
+  const [code] = await once(child, "exit");
+  const out = readFileSync(read, "utf8");
+  closeSync(read);
+  return { code, out };
+}
+
+describe("what a spawner thread starts", () => {
+  test("works where it may, and only there", async () => {
+    expect(await run("echo hi > file && cat file && mkdir d && mv file d/ && rm -r d && echo x > /dev/null")).toEqual({
+      code: 0,
+      out: "hi\n",
+    });
+    expect((await run("cat ../secret; echo x > ../new; ls ..")).out.match(/denied/g)?.length).toBe(3);
+    expect(readFileSync(join(base, "secret"), "utf8")).toBe("s3cret");
+  });
+
+  test("has no capabilities, cannot get any, and has a filter", async () => {
+    const { out } = await run("grep -E '^(CapEff|CapPrm|NoNewPrivs|Seccomp):' /proc/self/status");
+    expect(out).toMatch(/CapPrm:\t0+\nCapEff:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n/);
+  });
+
+  test("failures to start are those of a plain spawn", async () => {
+    spawner = await confinedSpawner(pathToFileURL(program), rules());
+    const where = { cwd: "/", env: {}, stdio: [0, 1, 2] };
+    const missing = spawner.launch("/usr/bin/none-such", [], where);
+    expect(missing.pid).toBeUndefined();
+    expect(await once(missing, "error")).toEqual([expect.objectContaining({ code: "ENOENT" })]);
+    const outside = spawner.launch(join(base, "secret"), [], where);
+    expect(await once(outside, "error")).toEqual([expect.objectContaining({ code: "EACCES" })]);
+    expect(spawner.running).toBe(0);
+  });
+
+  test("the main thread of the process stays free", async () => {
+    await run("true");
+    expect(readFileSync(join(base, "secret"), "utf8")).toBe("s3cret");
+    expect(readFileSync("/proc/self/status", "utf8")).toMatch(/^NoNewPrivs:\t0$/m);
+  });
+});
+
+test("a folder that was replaced since the rules were made is refused", async () => {
+  const changed = rules();
+  const own = changed.grants.at(-1);
+  if (own) own.id = "1:1";
+  await expect(confinedSpawner(pathToFileURL(program), changed)).rejects.toThrow("was replaced while");
+});
