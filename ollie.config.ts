@@ -12,6 +12,7 @@ import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
 import control from "ollie/plugins/control";
 import events from "ollie/plugins/events";
+import identity from "ollie/plugins/identity";
 import logPino from "ollie/plugins/log-pino";
 import oneshot from "ollie/plugins/oneshot";
 import proc from "ollie/plugins/proc";
@@ -26,6 +27,7 @@ export default defineConfig({
     logPino(),
     events(),
     control(),
+    identity(),
     sessions(),
     agentConfig(),
     prompts(),

@@ -197,10 +197,16 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
     defer: undo,
     async listen(at, options = {}) {
       live();
-      const listening = await host.listen(at, options);
+      const { address, close } = await host.listen(at, options);
       // Stopped meanwhile, it would never be closed: `undo` does so at once.
-      undo(() => listening.close());
-      return listening;
+      undo(close);
+      return {
+        address,
+        async close() {
+          row.undos = row.undos.filter((one) => one !== close);
+          await close();
+        },
+      };
     },
   };
 }

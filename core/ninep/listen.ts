@@ -60,12 +60,11 @@ async function listenUnix(server: Server, path: string): Promise<string> {
   // at no time can another user connect.
   const temporary = join(folder, `.${process.pid.toString(36)}${Math.random().toString(36).slice(2, 6)}`);
   parseAddr(temporary);
+  // The mask is the process's: it is back before anything else runs, because Node binds within the call.
   const mask = process.umask(0o177);
-  try {
-    await listening(server, { path: temporary });
-  } finally {
-    process.umask(mask);
-  }
+  const bound = listening(server, { path: temporary });
+  process.umask(mask);
+  await bound;
   chmodSync(temporary, 0o600);
   renameSync(temporary, path);
   return `unix!${path}`;

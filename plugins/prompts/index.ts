@@ -1,5 +1,6 @@
 /** Plugin prompts: system prompts from the prompt commands and files that agent configs name. */
 import { definePlugin } from "#core";
+import { Sockets } from "#plugins/identity";
 import { prime } from "./prime.ts";
 import { render } from "./render.ts";
 import { Prompts } from "./types.ts";
@@ -8,7 +9,9 @@ export default definePlugin({
   name: "prompts",
   doc: "Renders system prompts: texts, files, and shell commands such as ollie-prime, which prints templates.",
   provides: [Prompts],
+  wants: [Sockets],
   setup(api) {
-    api.provide(Prompts, { render, prime: (cwd) => prime(cwd) });
+    const sockets = api.tryUse(Sockets);
+    api.provide(Prompts, { render: (prompt, at) => render(prompt, at, sockets), prime: (cwd) => prime(cwd) });
   },
 });

@@ -2,6 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { messageOf, NineError } from "#core";
+import type { Sockets } from "#plugins/identity";
 import { promptEnv } from "./env.ts";
 import { run } from "./run.ts";
 import type { PromptAt } from "./types.ts";
@@ -10,22 +11,44 @@ import type { PromptAt } from "./types.ts";
  * A list: shell commands, whose outputs are joined by newlines, empty ones left out. One string, variables replaced: a
  * `!command`, the name of a file, or the text itself. Throws NineError: a prompt that fails is never an empty one.
  */
-export async function render(prompt: string | readonly string[] | undefined, at: PromptAt): Promise<string> {
+export async function render(
+  prompt: string | readonly string[] | undefined,
+  at: PromptAt,
+  sockets?: Sockets,
+): Promise<string> {
   if (prompt === undefined) return "";
-  const { cwd, signal } = at;
+  const { cwd } = at;
   if (!(await stat(cwd).catch(() => undefined))?.isDirectory())
     throw new NineError(`prompt: the directory ${cwd} does not exist`);
   const env = promptEnv(at);
-  if (typeof prompt === "string") return single(prompt, cwd, env, signal);
+  const runCommand = (command: string) => runAt(command, at, env, sockets);
+  if (typeof prompt === "string") return single(prompt, cwd, env, runCommand);
   const outputs: string[] = [];
-  for (const command of prompt) if (command.trim() !== "") outputs.push(await run(command, { cwd, env, signal }));
+  for (const command of prompt) if (command.trim() !== "") outputs.push(await runCommand(command));
   return outputs.filter((text) => text !== "").join("\n");
 }
 
-async function single(prompt: string, cwd: string, env: Record<string, string>, signal: AbortSignal): Promise<string> {
+/** With a socket of its own, through which the command acts as a hook of `by`. */
+async function runAt(command: string, at: PromptAt, env: Record<string, string>, sockets?: Sockets): Promise<string> {
+  const { cwd, signal, by } = at;
+  const socket = by && (await sockets?.command(by));
+  if (!socket) return run(command, { cwd, env, signal });
+  try {
+    return await run(command, { cwd, env: { ...env, ...socket.env }, signal, onStart: socket.admit });
+  } finally {
+    await socket.close();
+  }
+}
+
+async function single(
+  prompt: string,
+  cwd: string,
+  env: Record<string, string>,
+  runCommand: (command: string) => Promise<string>,
+): Promise<string> {
   const text = expand(prompt, env).trim();
   if (text === "" || text.includes("\n")) return text;
-  if (text.startsWith("!")) return run(text.slice(1), { cwd, env, signal });
+  if (text.startsWith("!")) return runCommand(text.slice(1));
   const path = resolve(cwd, text);
   // a text of some length is no path: stat refuses it, and it is the prompt
   if (!(await stat(path).catch(() => undefined))?.isFile()) return text;

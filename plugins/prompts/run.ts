@@ -15,17 +15,20 @@ export interface RunAt {
   signal: AbortSignal;
   /** Milliseconds. Default COMMAND_LIMIT. */
   limit?: number;
+  /** Told its pid in the tick in which it was started. */
+  onStart?: (pid: number | undefined) => void;
 }
 
 /**
  * Output of `sh -c command`, trailing newlines stripped. Throws NineError with command and stderr where it fails, takes
  * too long or prints too much; throws the signal's reason when that aborts. Nothing of it is left running.
  */
-export function run(command: string, { cwd, env, signal, limit = COMMAND_LIMIT }: RunAt): Promise<string> {
+export function run(command: string, { cwd, env, signal, limit = COMMAND_LIMIT, onStart }: RunAt): Promise<string> {
   const failed = (why: string) => new NineError(`prompt command ${JSON.stringify(shorten(command))} ${why}`);
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const child = spawn("/bin/sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    onStart?.(child.pid);
     const out: Buffer[] = [];
     const err: Buffer[] = [];
     let size = 0;

@@ -1,5 +1,6 @@
 /** What others may import of plugin prompts. */
 import { token } from "#core";
+import type { Command } from "#plugins/identity";
 
 export interface PromptAt {
   cwd: string;
@@ -8,6 +9,8 @@ export interface PromptAt {
   /** PRIME_CWD, PRIME_PLATFORM, PRIME_IS_GIT_REPO, PRIME_DATE: kept per agent, so that a reload renders the same. */
   prime: Record<string, string>;
   signal: AbortSignal;
+  /** For whom its commands speak where they use the daemon's tree. Without it they are led to the main socket. */
+  by?: Command | undefined;
 }
 
 export interface Prompts {

@@ -3,8 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
-import { loadLibc } from "./libc.ts";
-import { reapOrphans } from "./reap.ts";
+import { adoptOrphans } from "./reap.ts";
 import { cookieOf, cookieVariable, sweep } from "./sweep.ts";
 
 export interface Child {
@@ -43,17 +42,6 @@ done
 
 /** Tool servers of this process that have not ended. */
 const alive = new Set<number>();
-
-let adopting: Promise<void> | undefined;
-
-/** Once in a process: what a killed tool server leaves comes here, so that it can be found. */
-function adoptOrphans(): Promise<void> {
-  adopting ??= loadLibc().then(({ libc }) => {
-    libc?.adoptOrphans();
-    if (libc) reapOrphans(libc);
-  });
-  return adopting;
-}
 
 /** Rejects with one sentence when it does not come up. */
 export async function startChild(options: ChildOptions): Promise<Child> {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { definePlugin, packageRoot } from "#core";
+import { Sockets } from "#plugins/identity";
 import { options } from "#plugins/options";
 import { Tools } from "#plugins/tools";
 import { processes } from "./processes.ts";
@@ -29,8 +30,9 @@ export default definePlugin({
   ),
   provides: [ToolRunner],
   needs: [Tools],
+  wants: [Sockets],
   caps: ["exec"],
-  setup({ config, provide, use, defer }) {
+  setup({ config, provide, use, tryUse, defer }) {
     const tools = use(Tools);
     const tmp = tmpDirs(tmpBase(process.env));
     tmp.wipeDead();
@@ -38,6 +40,7 @@ export default definePlugin({
       entry: config.entry ?? join(packageRoot(), "dist", "toolsrv.js"),
       toolDirs: () => tools.dirs(),
       tmp,
+      sockets: tryUse(Sockets),
       processes: processes({ keep: config.keep * 1000, limit: config.processes }),
       idle: config.idle * 1000,
       startLimit: config.startLimit * 1000,

@@ -1,5 +1,5 @@
 /** Reaps orphans that this process adopted. Never with waitpid(-1): that would take the statuses that Node waits for. */
-import type { Libc } from "./libc.ts";
+import { type Libc, loadLibc } from "./libc.ts";
 import { childrenOf, isZombie, startTime } from "./sweep.ts";
 
 export interface ReapOptions {
@@ -37,4 +37,15 @@ export function reapOrphans(libc: Libc, { mine }: ReapOptions = {}): () => void 
     process.off("SIGCHLD", died);
     clearTimeout(timer);
   };
+}
+
+let adopting: Promise<void> | undefined;
+
+/** Once in a process: what loses its parent below it comes here, so that it can be found. */
+export function adoptOrphans(): Promise<void> {
+  adopting ??= loadLibc().then(({ libc }) => {
+    libc?.adoptOrphans();
+    if (libc) reapOrphans(libc);
+  });
+  return adopting;
 }

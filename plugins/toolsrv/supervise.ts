@@ -1,6 +1,7 @@
 /** A toolsrv per session: started when first needed, started again when it died, ended when long unused. */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "#core";
+import type { Sockets } from "#plugins/identity";
 import { callOver, notStarted } from "./call.ts";
 import { type Child, startChild } from "./child.ts";
 import { knownLibc, lostWithout } from "./libc.ts";
@@ -13,6 +14,8 @@ export interface SupervisorOptions {
   toolDirs: () => string[];
   tmp: TmpDirs;
   processes: Processes;
+  /** Where tools reach the daemon as their agent; without it they are led to the main socket. */
+  sockets?: Sockets | undefined;
   /** Milliseconds without a call and without processes after which a toolsrv ends. */
   idle: number;
   startLimit: number;
@@ -31,6 +34,8 @@ interface Running {
 interface Slot {
   readonly session: string;
   child: Promise<Child> | undefined;
+  /** Pids of its toolsrv, and of one that is just ending. */
+  readonly pids: Set<number>;
   calls: Set<Running>;
   idle: NodeJS.Timeout | undefined;
   told: boolean;
@@ -48,7 +53,10 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   const slotOf = (session: string): Slot => {
     const known = slots.get(session);
     if (known) return known;
-    const slot: Slot = { session, child: undefined, calls: new Set(), idle: undefined, told: false };
+    const slot: Slot = {
+      ...{ session, child: undefined, idle: undefined, told: false },
+      ...{ pids: new Set<number>(), calls: new Set<Running>() },
+    };
     slots.set(session, slot);
     return slot;
   };
@@ -63,6 +71,13 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     };
     slot.child = starting;
     starting.then((child) => child.client.ended.then(forget), forget);
+    starting.then(
+      ({ pid, gone }) => {
+        slot.pids.add(pid);
+        gone.then(() => slot.pids.delete(pid));
+      },
+      () => {},
+    );
     return starting;
   };
 
@@ -88,7 +103,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     if (on.signal.aborted) return notStarted;
     try {
       const tmp = options.tmp.of(request.session, request.agent);
-      const body = { ...request, id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent };
+      const socket = await options.sockets?.agent(request, () => slot.pids);
+      const body = { ...request, id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent, socket };
       for (let attempt = 0; attempt < 3; attempt++) {
         const child = await childOf(slot);
         const result = await (request.background ? processes.start(child, body) : callOver(child, body, on));
@@ -135,6 +151,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
         await closeChild(slot);
         processes.forget(session);
       }
+      await options.sockets?.end(session, agent);
       options.tmp.remove(session, agent);
     },
     sandbox: () =>

@@ -1,5 +1,6 @@
 /** What others may import of plugin toolsrv: how a tool is run. */
 import { type Source, token } from "#core";
+import type { Rules } from "#plugins/sandbox";
 import type { ProcessEnd } from "./status.ts";
 
 export interface ToolRequest {
@@ -56,6 +57,10 @@ export interface CallBody extends ToolRequest {
   /** Folders for temporary files, both 0700: the session's, and the agent's below it. */
   sessionTmp: string;
   agentTmp: string;
+  /** What its processes are confined to; undefined: nothing. */
+  rules?: Rules | undefined;
+  /** Variables that lead its processes to the agent's own socket; they win over all others. */
+  socket?: Readonly<Record<string, string>> | undefined;
 }
 
 /** What is read from toolsrv's `call`, one JSON object a line: output as it comes, at the end one `end`. */
@@ -103,7 +108,7 @@ export { type Capture, capture } from "./capture.ts";
 export { isCredential, sessionEnv, toolEnv, unattended } from "./env.ts";
 export { knownLibc, type Libc, loadLibc, lostWithout, type Native } from "./libc.ts";
 export { type OutputLog, outputLog } from "./output-log.ts";
-export { reapOrphans } from "./reap.ts";
+export { adoptOrphans, reapOrphans } from "./reap.ts";
 export { reduce } from "./reduce.ts";
 export { endWords, type ProcessEnd, type ProcessState, parseEnd, printStatus } from "./status.ts";
 export {

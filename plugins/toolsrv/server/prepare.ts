@@ -1,11 +1,12 @@
 /** What a call needs before it runs: its tool, checked arguments, a directory that exists, an environment. */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { mayWrite, type Rules } from "#plugins/sandbox";
 import type { Tools } from "#plugins/tools";
 import { checkArgs } from "#plugins/tools";
 import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "#plugins/toolsrv";
 import { passArgs } from "./argv.ts";
-import { cacheEnv } from "./caches.ts";
+import { cacheEnv, isWritable } from "./caches.ts";
 import type { Job } from "./run.ts";
 
 export type Prepared = { job: Job; exact: boolean } | { refused: string };
@@ -22,8 +23,9 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   const ofSession = sessionEnv(call.env);
   const env: Record<string, string> = {
     ...inherited,
-    ...cacheEnv({ ...inherited, ...ofSession }, join(call.sessionTmp, ".cache")),
+    ...cacheEnv({ ...inherited, ...ofSession }, join(call.sessionTmp, ".cache"), mayCache(call.rules)),
     ...ofSession,
+    ...call.socket,
     PWD: call.cwd,
     TMPDIR: call.agentTmp,
     OLLIE_TMPDIR: call.sessionTmp,
@@ -41,6 +43,9 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
     job: { exec: tool.exec, argv, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie },
   };
 }
+
+const mayCache = (rules: Rules | undefined) => (path: string) =>
+  isWritable(path) && (rules === undefined || mayWrite(rules, path));
 
 /**
  * Checked at every call: a spawn in a missing directory fails with a message that names the program instead. An agent's
