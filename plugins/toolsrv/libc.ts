@@ -15,6 +15,8 @@ export interface Libc {
   reap(pid: number): boolean;
   /** What this process inherited, standard streams apart, goes to no child. Node does so for low numbers only. */
   keepDescriptors(): void;
+  /** No other process may trace this one or read its memory: tools share a domain with a thread of it. */
+  hideMemory(): void;
   /** Sets the soft limit of open files, at most the hard one. */
   limitOpenFiles(soft: number): void;
 }
@@ -53,6 +55,7 @@ async function load(env: NodeJS.ProcessEnv): Promise<Native> {
 
 // linux/prctl.h, asm-generic/resource.h, asm-generic/fcntl.h, sys/wait.h: the same on x64 and arm64.
 const PR_SET_PDEATHSIG = 1;
+const PR_SET_DUMPABLE = 4;
 const PR_SET_CHILD_SUBREAPER = 36;
 const RLIMIT_NOFILE = 7;
 const O_CLOEXEC = 0o2000000;
@@ -85,6 +88,7 @@ function bind(koffi: typeof import("koffi")["default"]): Libc {
       // One of them was the folder itself, and is closed by now: its failure says nothing.
       for (const fd of readdirSync("/proc/self/fd").map(Number)) if (fd > 2) fcntl(fd, F_SETFD, FD_CLOEXEC);
     },
+    hideMemory: () => void must("prctl", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)),
     limitOpenFiles(soft) {
       const limit = Buffer.alloc(16);
       must("prlimit", prlimit(0, RLIMIT_NOFILE, null, limit));

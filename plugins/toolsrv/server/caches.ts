@@ -38,7 +38,7 @@ export function cacheEnv(
 }
 
 /** Whether it can be written, or made. */
-function isWritable(path: string): boolean {
+export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
     return true;

@@ -1,10 +1,12 @@
 /** Calls that run, and what they left behind. */
+import { messageOf } from "#core";
 import type { Tools } from "#plugins/tools";
 import { type CallBody, type CallRecord, members, sweep } from "#plugins/toolsrv";
 import { prepare } from "./prepare.ts";
 import { toResult } from "./result.ts";
 import { run } from "./run.ts";
 import type { Spawner } from "./spawn.ts";
+import type { Spawners } from "./spawners.ts";
 
 export interface Calls {
   /** Runs one call: its output as it comes, at the end its result. Leaving the loop or the abort of `signal` ends it. */
@@ -26,7 +28,7 @@ interface Running {
 }
 
 /** `cookie` marks all processes of this toolsrv; each call's own is `{cookie}.{agent}.{n}.`. */
-export function calls(tools: Tools, spawner: Spawner, cookie: string): Calls {
+export function calls(tools: Tools, spawners: Pick<Spawners, "for">, cookie: string): Calls {
   const running = new Map<string, Running>();
   const finished = new Set<string>();
   let count = 0;
@@ -49,6 +51,15 @@ export function calls(tools: Tools, spawner: Spawner, cookie: string): Calls {
       const end = () => stop.abort();
       if (signal.aborted) end();
       else signal.addEventListener("abort", end, { once: true });
+      let spawner: Spawner;
+      try {
+        spawner = await spawners.for(call.rules);
+      } catch (error) {
+        running.delete(call.id);
+        signal.removeEventListener("abort", end);
+        yield record({ end: { status: "refused", content: messageOf(error) } });
+        return;
+      }
       const out = channel();
       const ended = run(prepared.job, spawner, { signal: stop.signal, onOutput: out.push }).then((result) => {
         running.delete(call.id);

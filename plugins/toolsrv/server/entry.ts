@@ -1,70 +1,8 @@
-/**
- * The process that runs the tools of one session: the kernel with another tree, served over file descriptor 3. It lives
- * as long as that connection: when the daemon is gone, however it went, everything started here is killed.
- */
-import { Socket } from "node:net";
-import { createKernel } from "#core";
-import { registry, toolDirs } from "#plugins/tools";
-import { cookieVariable, loadLibc, markTools, reapOrphans, sweep } from "#plugins/toolsrv";
-import { calls } from "./calls.ts";
-import { toolserver } from "./files.ts";
-import { type Entry, processes } from "./processes.ts";
-import { createSpawner, type Spawner } from "./spawn.ts";
+/** The program of a toolsrv, and of its spawner threads: each loads only its own part. */
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
 
-const cookie = process.env[cookieVariable];
-if (!cookie) {
-  process.stderr.write("toolsrv is started by olliesrv, not by hand\n");
-  process.exit(2);
+if (isMainThread) await import("./main.ts");
+else {
+  const { spawnerThread } = await import("#plugins/sandbox-landlock");
+  await spawnerThread(workerData, (told) => parentPort?.postMessage(told));
 }
-
-/** The usual soft limit: Node raises its own to the hard one, and some programs walk through all that they may open. */
-const openFiles = 1024;
-
-let spawner: Spawner | undefined;
-let ending = false;
-async function end(): Promise<void> {
-  if (ending) return;
-  ending = true;
-  spawner?.close();
-  await sweep({ root: process.pid, cookie: cookie as string });
-  process.exit(0);
-}
-
-const connection = new Socket({ fd: 3 });
-connection.on("end", end).on("close", end).on("error", end);
-for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, end);
-
-markTools();
-const native = await loadLibc();
-const { libc } = native;
-const started = new Set<number>();
-if (libc) {
-  libc.dieWithParent();
-  libc.adoptOrphans();
-  libc.keepDescriptors();
-  libc.limitOpenFiles(openFiles);
-  reapOrphans(libc, { mine: (pid) => started.has(pid) });
-}
-spawner = createSpawner({
-  libc,
-  cookie: `${cookie}.spare.`,
-  onStart(child) {
-    const { pid } = child;
-    if (pid === undefined) return;
-    started.add(pid);
-    child.once("exit", () => started.delete(pid));
-  },
-});
-
-const tools = registry(() => toolDirs(process.env), process.env);
-const runs = spawner;
-const served = {
-  tools,
-  calls: calls(tools, runs, cookie),
-  processes: (onGone: (entry: Entry) => void) => processes(tools, runs, cookie, onGone),
-  native,
-};
-const kernel = createKernel({ plugins: [toolserver(served)] });
-await kernel.start();
-kernel.serve(connection);
-spawner.prepare();

@@ -1,13 +1,14 @@
 /** A program with its ends: through real pipes where koffi is there, else through Node's socket pairs. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
+import type { Launch, Launched } from "#plugins/sandbox-landlock";
 import type { Libc } from "#plugins/toolsrv";
 
 export interface Opened {
   /** Without a pid where it could not be started: then it emits `error`. */
-  readonly child: ChildProcess;
+  readonly child: Launched;
   readonly stdin: Writable;
   /** What it writes to stdout; through pipes to stderr, too. */
   readonly output: Readable;
@@ -26,16 +27,25 @@ export function writer(fd: number): Socket {
   return socket.on("error", () => {});
 }
 
+/** What pipes are made with, and what starts a program with their ends. */
+export interface Plumbing {
+  libc: Libc;
+  launch: Launch;
+}
+
+/** From this thread, with its rights. */
+export const launchHere: Launch = (file, args, where) => spawn(file, args, { ...where, detached: true });
+
 /**
  * Starts a program in a session of its own. `third`: what its descriptor 3 is. Throws where there is no descriptor left, and
  * some of the errors of execve(2): ENOEXEC, E2BIG.
  */
-export function open(libc: Libc | undefined, words: readonly string[], at: At, third?: number): Opened {
+export function open(plumbing: Plumbing | undefined, words: readonly string[], at: At, third?: number): Opened {
   const [file = "", ...args] = words;
-  return libc ? withPipes(libc, file, args, at, third) : withSocketPairs(file, args, at);
+  return plumbing ? withPipes(plumbing, file, args, at, third) : withSocketPairs(file, args, at);
 }
 
-function withPipes(libc: Libc, file: string, args: string[], at: At, third?: number): Opened {
+function withPipes({ libc, launch }: Plumbing, file: string, args: string[], at: At, third?: number): Opened {
   const fds: number[] = [];
   const pipe = (): [number, number] => {
     const ends = libc.pipe();
@@ -50,7 +60,7 @@ function withPipes(libc: Libc, file: string, args: string[], at: At, third?: num
     const stdin = pipe();
     const output = pipe();
     const more = third === undefined ? [] : [third];
-    const child = spawn(file, args, { ...at, detached: true, stdio: [stdin[0], output[1], output[1], ...more] });
+    const child = launch(file, args, { ...at, stdio: [stdin[0], output[1], output[1], ...more] });
     child.on("error", () => {});
     // Our copies of its ends: as long as one is open, the other side never sees the end.
     close(stdin[0]);

@@ -4,7 +4,7 @@ import type { Tools } from "#plugins/tools";
 import type { CallBody } from "#plugins/toolsrv";
 import { prepare } from "./prepare.ts";
 import { type BackgroundProcess, startProcess } from "./process.ts";
-import type { Spawner } from "./spawn.ts";
+import type { Spawners } from "./spawners.ts";
 
 export interface Entry extends BackgroundProcess {
   readonly id: string;
@@ -23,7 +23,7 @@ export interface Processes {
 /** `onGone` is told what was dismissed. */
 export function processes(
   tools: Tools,
-  spawner: Spawner,
+  spawners: Pick<Spawners, "for">,
   cookie: string,
   onGone: (entry: Entry) => void = () => {},
 ): Processes {
@@ -34,6 +34,9 @@ export function processes(
       if (table.has(call.id)) throw new NineError(`proc/new: there is a process ${call.id} already`);
       const prepared = prepare(call, tools, `${cookie}.${call.agent}.p${call.id}.`);
       if ("refused" in prepared) throw new NineError(prepared.refused);
+      const spawner = await spawners.for(call.rules).catch((error: Error) => {
+        throw new NineError(error.message);
+      });
       const started = await startProcess(prepared.job, spawner).catch((error: Error) => {
         throw new NineError(`the tool could not be started: ${error.message}`);
       });

@@ -2,11 +2,11 @@
  * The one place that starts a tool's program. A shell that was forked ahead waits for the next call, because the fork is
  * most of what a start costs; where none waits, or it can not be told what to run, a new one is started.
  */
-import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
-import { cookieVariable, isZombie, type Libc } from "#plugins/toolsrv";
-import { type Opened, open, writer } from "./pipes.ts";
+import type { Launch, Launched } from "#plugins/sandbox-landlock";
+import { cookieVariable, isZombie, type Libc, signal } from "#plugins/toolsrv";
+import { launchHere, type Opened, open, type Plumbing, writer } from "./pipes.ts";
 import { type Command, canTell, plainEnv, scriptOf, wordsOf } from "./script.ts";
 
 export interface Program extends Command {
@@ -16,7 +16,7 @@ export interface Program extends Command {
 
 /** A program that was started; `child` has no pid where that failed, and emits `error` then. */
 export interface Started {
-  readonly child: ChildProcess;
+  readonly child: Launched;
   /** stdout and stderr in the order in which they were written. */
   readonly output: Readable;
 }
@@ -38,32 +38,35 @@ export interface SpawnerOptions {
   /** OLLIE_PROC of the spare, until it becomes a program. */
   cookie: string;
   /** Told each process at once, before it can have ended. */
-  onStart?: (child: ChildProcess) => void;
+  onStart?: (child: Launched) => void;
+  /** Starts a program; needs libc. Default: from this thread. */
+  launch?: Launch;
 }
 
 /** Milliseconds until the next spare is forked, which takes some itself: not before the result of the call is on its way. */
 const renewal = { ended: 2, began: 50 };
 
 /** One for each set of rules that tools run under: what it starts inherits what its thread is confined to. */
-export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptions): Spawner {
+export function createSpawner({ libc, cookie, onStart = () => {}, launch = launchHere }: SpawnerOptions): Spawner {
+  const plumbing = libc && { libc, launch };
   const base = { PATH: process.env.PATH ?? "/usr/bin:/bin", [cookieVariable]: cookie };
   let spare: (Opened & { script: Writable }) | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
   const drop = () => {
-    spare?.child.kill("SIGKILL");
+    if (spare?.child.pid !== undefined) signal(spare.child.pid, "SIGKILL");
     for (const end of [spare?.script, spare?.stdin, spare?.output]) end?.destroy();
     spare = undefined;
   };
 
   const prepare = () => {
-    if (!libc || spare || closed) return;
+    if (!plumbing || spare || closed) return;
     let pipe: [number, number] | undefined;
     let shell: Opened;
     try {
-      pipe = libc.pipe();
-      shell = open(libc, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, pipe[0]);
+      pipe = plumbing.libc.pipe();
+      shell = open(plumbing, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, pipe[0]);
       closeSync(pipe[0]);
     } catch {
       // No descriptor is left: a call will say so where it fails for the same reason.
@@ -95,7 +98,7 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
   };
 
   const fresh = (program: Program): Opened => {
-    const opened = (libc && direct(libc, program)) ?? throughShell(libc, program);
+    const opened = (plumbing && direct(plumbing, program)) ?? throughShell(plumbing, program);
     onStart(opened.child);
     return opened;
   };
@@ -124,9 +127,9 @@ export function createSpawner({ libc, cookie, onStart = () => {} }: SpawnerOptio
 }
 
 /** Undefined: it is a script that does not say who runs it. */
-function direct(libc: Libc, { exec, argv, cwd, env }: Program): Opened | undefined {
+function direct(plumbing: Plumbing, { exec, argv, cwd, env }: Program): Opened | undefined {
   try {
-    return open(libc, [exec, ...argv], { cwd, env: { ...env } });
+    return open(plumbing, [exec, ...argv], { cwd, env: { ...env } });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOEXEC") return undefined;
     throw error;
@@ -134,7 +137,7 @@ function direct(libc: Libc, { exec, argv, cwd, env }: Program): Opened | undefin
 }
 
 /** The shell joins the two outputs, so that their order is kept, and becomes the program. */
-function throughShell(libc: Libc | undefined, program: Program): Opened {
+function throughShell(plumbing: Plumbing | undefined, program: Program): Opened {
   const words = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
-  return open(libc, words, { cwd: program.cwd, env: plainEnv(program) });
+  return open(plumbing, words, { cwd: program.cwd, env: plainEnv(program) });
 }
