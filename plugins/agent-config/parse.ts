@@ -78,6 +78,8 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
     hooks[known] = [...(hooks[known] ?? []), ...[read].flat()];
   }
 
+  const widening = ["hooks", "sandbox", "bypass"].filter((key) => Object.hasOwn(value, key) && value[key] !== null);
+
   return {
     name,
     file,
@@ -96,5 +98,6 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
       }),
     ),
     hooks,
+    ...(widening.length > 0 ? { widening } : {}),
   };
 }

@@ -22,6 +22,8 @@ export interface AgentConfig {
   model: string | undefined;
   params: Params;
   hooks: Record<string, string[]>;
+  /** Keys of the file that widen rights, where it has some: hooks, sandbox, bypass. */
+  widening?: readonly string[];
 }
 
 export interface AgentConfigs {

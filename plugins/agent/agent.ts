@@ -116,6 +116,7 @@ function faceOf(rt: Runtime): Agent {
   return {
     id: rt.id,
     session: rt.session,
+    creator: rt.creator,
     get name() {
       return rt.name;
     },

@@ -5,6 +5,7 @@ import { NineError } from "#core";
 import { checkName, type Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
 import { checkCwd, firstTools } from "./checks.ts";
+import { checkChild, plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
 import { kept } from "./lines.ts";
 import { snapshotOf } from "./persist.ts";
@@ -22,18 +23,6 @@ export interface Wishes {
 
 export const wishKeys = ["name", "cwd", "backend", "model", "agent"] as const;
 
-function checkGeneration(what: string, { depth }: Runtime): void {
-  if (depth >= limits.generations)
-    throw new NineError(`${what}: agents that agents make are at most ${limits.generations} deep`);
-}
-
-/** What an agent makes may work where it may itself. */
-function checkInside(what: string, cwd: string, creator: Runtime): void {
-  const above = creator.cwd === "/" ? "/" : `${creator.cwd}/`;
-  if (!`${cwd}/`.startsWith(above))
-    throw new NineError(`${what}: cwd ${JSON.stringify(cwd)} is outside of its creator's, ${creator.cwd}`);
-}
-
 /** `names`: names of the session's agents, and of those being made. `add`: it is one of them from now on. */
 export async function createAgent(
   deps: Deps,
@@ -46,10 +35,9 @@ export async function createAgent(
   const what = "agent/new";
   const id = randomUUID();
   const name = checkName(wishes.name ?? id.slice(0, 8), what);
-  if (creator) checkGeneration(what, creator);
   if (wishes.cwd === undefined) throw new NineError(`${what}: cwd is missing (keys: ${wishKeys.join(" ")})`);
   const cwd = checkCwd(what, wishes.cwd);
-  if (creator) checkInside(what, cwd, creator);
+  if (creator) checkChild(what, cwd, creator);
   if (names.has(name)) throw new NineError(`${what}: name ${JSON.stringify(name)} is taken`);
   if (names.size >= limits.agents) throw new NineError(`${what}: a session has at most ${limits.agents} agents`);
   // Reserved before the first wait: two requests at once can not both have it.
@@ -62,13 +50,10 @@ export async function createAgent(
     const provider = await deps.backends.create({ ...(backend ? { backend } : {}), ...(model ? { model } : {}) });
     const prime = deps.prompts.prime(cwd);
     const env = Object.fromEntries(session.env);
-    const system = await deps.prompts.render(config.prompt, {
-      cwd,
-      env,
-      prime,
-      signal: AbortSignal.timeout(limits.render),
-      by: { session: session.id, agent: id, depth: creator?.turn?.depth ?? 0 },
-    });
+    const plain = creator && plainPrompt(what, config, [creator]);
+    const by = { session: session.id, agent: id, depth: creator?.turn?.depth ?? 0 };
+    const at = { cwd, env, prime, signal: AbortSignal.timeout(limits.render), by };
+    const system = plain ?? (await deps.prompts.render(config.prompt, at));
     file = deps.sessions.file(session, `${id}.chat`);
     const rt = makeAgent(
       deps,

@@ -56,6 +56,7 @@ export default definePlugin({
       options: { retryBaseMs, idleMs, resultBytes, maxCost },
       spent: (session) => agents.spent(session),
       children: (rt) => agents.children(rt),
+      makers: (rt) => agents.makers(rt),
       delay: (ms, signal) => sleep(ms, undefined, { signal }),
       random: Math.random,
     };

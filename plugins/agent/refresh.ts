@@ -1,7 +1,9 @@
 /** Changes of what an agent is: its config read again, another config, a new beginning. */
 import { messageOf } from "#core";
+import type { AgentConfig } from "#plugins/agent-config";
 import { firstTools } from "./checks.ts";
 import { measure } from "./context.ts";
+import { plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { fail, info, type Runtime } from "./runtime.ts";
@@ -13,7 +15,7 @@ export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
   rt.stale = false;
   try {
     const config = rt.deps.configs.load(rt.agent);
-    const system = await render(rt, config.prompt, signal);
+    const system = await render(rt, config, signal);
     rt.config = config;
     await record(rt, { kind: "set", values: { system, params: config.params } });
     measure(rt);
@@ -26,7 +28,7 @@ export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
 /** Another config: prompt, tools and parameters are its own, the history is dropped. */
 export async function changeConfig(rt: Runtime, name: string, signal: AbortSignal): Promise<void> {
   const config = rt.deps.configs.load(name);
-  const system = await render(rt, config.prompt, signal);
+  const system = await render(rt, config, signal);
   if (signal.aborted) return;
   rt.config = config;
   const values = { agent: config.name, system, params: config.params, tools: firstTools(rt.deps.tools, config) };
@@ -44,10 +46,12 @@ export async function clear(rt: Runtime, signal: AbortSignal): Promise<void> {
   info(rt, block ? `history is cleared; agentSpawn: ${block.block}` : "history is cleared");
 }
 
-function render(rt: Runtime, prompt: string | string[] | undefined, stop: AbortSignal): Promise<string> {
+async function render(rt: Runtime, config: AgentConfig, stop: AbortSignal): Promise<string> {
+  const plain = rt.creator === undefined ? undefined : plainPrompt("config", config, rt.deps.makers(rt));
+  if (plain !== undefined) return plain;
   const env = Object.fromEntries(rt.session.env);
   const { cwd, prime } = rt;
   const signal = AbortSignal.any([stop, AbortSignal.timeout(limits.render)]);
   const by = { session: rt.session.id, agent: rt.id, depth: rt.turn?.depth ?? 0 };
-  return rt.deps.prompts.render(prompt, { cwd, env, prime, signal, by });
+  return rt.deps.prompts.render(config.prompt, { cwd, env, prime, signal, by });
 }

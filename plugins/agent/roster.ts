@@ -25,6 +25,7 @@ export interface Roster {
   /** As Deps. */
   spent(session: Session): number;
   children(rt: Runtime): Runtime[];
+  makers(rt: Runtime): Runtime[];
   readonly part: SessionPart;
 }
 
@@ -114,6 +115,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       const all = deps.sessions.list().filter((one) => one === root || (one.creator && rootOf(one) === root));
       return sumOf(all.flatMap(list).map(({ totals }) => totals)).cost;
     },
+    makers: (rt) => [...new Set([...list(rt.session), rt, ...[creatorOf(rt) ?? []].flat()])],
     children: (rt) =>
       deps.sessions
         .list()

@@ -38,6 +38,8 @@ export interface Deps {
   readonly spent: (session: Session) => number;
   /** The agents that it made, in its session and in others. */
   readonly children: (rt: Runtime) => Runtime[];
+  /** Agents that may have written what it works with: those of its session, itself included, and the one that made it. */
+  readonly makers: (rt: Runtime) => Runtime[];
   /** Rejects with the signal's reason when it aborts. */
   readonly delay: (ms: number, signal: AbortSignal) => Promise<void>;
   /** As Math.random. */

@@ -24,6 +24,8 @@ export interface Agent {
   /** Unique in its session; a rename changes it. */
   readonly name: string;
   readonly session: Session;
+  /** UUID of the agent that made it: it may do no more than that one. Undefined: a person did. */
+  readonly creator?: string | undefined;
   readonly state: AgentState;
   readonly cwd: string;
   readonly backend: Backend;

@@ -33,6 +33,8 @@ export const files = (registry: Registry) => [
   }),
   leaf("usage", {
     doc: "Tokens and cost of all requests since the start, a line for each model and one `total`: name, tokens, USD, between tabs. A cost that is not known is `unknown`",
+    deny: ({ kind }) => (kind === "agent" ? "usage: permission denied: agents may not read it" : undefined),
+    rights: "user and hooks",
     read: () => registry.usage(),
   }),
   leaf("models", {

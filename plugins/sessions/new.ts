@@ -13,6 +13,8 @@ export function newSession(sessions: Registry): Leaf<Base> {
   const make = async (c: Base, text: string): Promise<string> => {
     const values = parseKeys(text, keys(), "session/new");
     if (values.has("remote")) throw new NineError("session/new: remote sessions are not available yet");
+    if (c.principal.kind === "agent" && Object.keys(variables(values)).length > 0)
+      throw new NineError("session/new: permission denied: agents may not set variables");
     const wanted = sessions.parts.filter((part) => isWanted(part, values));
     const name = values.get("name");
     const session = sessions.create({
@@ -38,7 +40,8 @@ export function newSession(sessions: Registry): Leaf<Base> {
       "Read before a write it gives the keys.",
     mode: 0o666,
     max: 256 * 1024,
-    rights: "what an agent makes is its child: cwd has to lie in the agent's, what it costs counts as the agent's",
+    rights:
+      "what an agent makes is its child: cwd has to lie in the agent's, what it costs counts as the agent's, and it sets no variables",
     rdwr: (c, body) =>
       body === undefined
         ? keys()
