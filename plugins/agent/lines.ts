@@ -54,6 +54,7 @@ export function apply(rt: Runtime, line: Line): Message | undefined {
       return undefined;
     case "message":
       remove(rt, line.took ?? []);
+      if (line.message.tool_calls?.length) rt.totals = { ...rt.totals, steps: rt.totals.steps + 1 };
       return store(rt, fromSaved(line.message));
     case "set":
       Object.assign(rt, line.values);

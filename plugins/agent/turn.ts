@@ -108,7 +108,6 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
       reply.reasoning,
     );
     await runCalls(rt, planned, signal);
-    void record(rt, { kind: "totals", totals: { ...rt.totals, steps: rt.totals.steps + 1 } });
     measure(rt, tools);
     if (signal.aborted) throw new Stopped("");
     advise(rt, turn, reply.text, planned);
