@@ -30,7 +30,11 @@ export function stackFiles(stack: string | undefined): string[] {
 /** The folder of the module that called the caller of this. */
 export function callerFolder(): string | undefined {
   const holder: { stack?: string } = {};
+  const { stackTraceLimit } = Error;
+  // All plugins ask at start, and frames cost.
+  Error.stackTraceLimit = 2;
   Error.captureStackTrace(holder, callerFolder);
+  Error.stackTraceLimit = stackTraceLimit;
   const file = stackFiles(holder.stack)[1];
   return file && dirname(file);
 }

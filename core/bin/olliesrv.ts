@@ -1,6 +1,6 @@
 /** The daemon: olliesrv start|fgstart|stop|status|config. */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -136,12 +136,21 @@ async function serve(flags: Flags): Promise<number> {
   const at = typeof where === "string" ? listenFrom(where === "unix" ? addressOf(flags) : where) : where;
   try {
     const { address } = await kernel.listen(at);
-    console.error(`olliesrv: serving at ${address}, config ${file}`);
+    say(`olliesrv: serving at ${address}, config ${file}`);
   } catch (error) {
     await kernel.close();
     throw error;
   }
   return finished;
+}
+
+/** On standard error, without the console: to load that takes longer than it takes a client to come. */
+function say(text: string): void {
+  try {
+    writeSync(2, `${text}\n`);
+  } catch {
+    // Nobody reads it.
+  }
 }
 
 /** One owner of signals: the first asks for a clean end, the next one does not wait for it. */
@@ -201,10 +210,13 @@ async function status(flags: Flags): Promise<number> {
   return runs ? 0 : 1;
 }
 
-main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
-  (error) => {
-    console.error(`olliesrv: ${messageOf(error).replaceAll("\n", "\nolliesrv: ")}`);
-    process.exit((error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") ? 2 : 1);
-  },
-);
+/** Runs the program: exits with 0, with 1 for what went wrong, with 2 for a wrong command line. */
+export function run(args: string[]): void {
+  main(args).then(
+    (code) => process.exit(code),
+    (error) => {
+      console.error(`olliesrv: ${messageOf(error).replaceAll("\n", "\nolliesrv: ")}`);
+      process.exit((error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") ? 2 : 1);
+    },
+  );
+}

@@ -3,6 +3,7 @@
  * jiti, whose aliases lead to this package's copies, so that a folder without node_modules can import `ollie`.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -49,7 +50,7 @@ export function isTrusted(folder: string, env: Env): boolean {
 }
 
 function ownConfig(): string {
-  const built = join(packageRoot(), "dist", "ollie.config.js");
+  const built = join(packageRoot(), "dist", "ollie.config.cjs");
   return existsSync(built) ? built : join(packageRoot(), "ollie.config.ts");
 }
 
@@ -58,7 +59,7 @@ export async function loadConfig(asked: string | undefined, cwd: string, env: En
   const { file, why } = findConfig(asked, cwd, env);
   let module: { default?: unknown };
   try {
-    module = file === ownConfig() ? await import(pathToFileURL(file).href) : await importUsers(file, env);
+    module = file === ownConfig() ? await importOwn(file) : await importUsers(file, env);
   } catch (error) {
     throw new OllieError("E_CONFIG", `${file}: ${messageOf(error)}`, { cause: error });
   }
@@ -77,6 +78,10 @@ function checked(config: unknown, file: string): Config {
   if (unknown) throw bad(`unknown key ${JSON.stringify(unknown)} (keys: ${keys.join(" ")})`);
   return config as Config;
 }
+
+/** Built, it is CommonJS, for which Node need not start its loader of ES modules. */
+const importOwn = async (file: string): Promise<{ default?: unknown }> =>
+  file.endsWith(".cjs") ? createRequire(file)(file) : import(pathToFileURL(file).href);
 
 async function importUsers(file: string, env: Env): Promise<{ default?: unknown }> {
   const { createJiti } = await import("jiti");

@@ -1,13 +1,15 @@
 // npm run build: dist/ from core/ and plugins/. `--if-stale` does nothing where dist/ is current.
 //
-// Core and plugins are one ESM build with splitting: tokens, hooks and scopes are known by identity, so every entry must
-// share one copy of them. Libraries are bundled, because the start of a Node program costs by the module. The 9P client,
-// the terminal client and toolsrv are programs of their own: one file each.
+// Core and the stock plugins are bundles with facades (bundles.mjs); the 9P client, the terminal client and toolsrv are
+// programs of their own, one file each. Libraries are bundled, because the start of a Node program costs by the module.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { bundleOptions, bundles, facades, libraryOptions, loadable, programs, shared } from "./bundles.mjs";
 import { install, prune } from "./dist.mjs";
 import { lazyLibraries, wrapper } from "./library.mjs";
 import { root } from "./setup.mjs";
 import { digest, stale, writeStamp } from "./stamp.mjs";
-import { facades, stock, stockPlugins } from "./stock.mjs";
 
 // Libraries in CommonJS ask for Node's own modules by require, which an ES module has not.
 const require =
@@ -28,24 +30,6 @@ const common = {
 
 const esm = { format: "esm", banner: { js: require } };
 
-function kernelAndPlugins() {
-  return {
-    ...esm,
-    entryPoints: {
-      "core/index": "core/index.ts",
-      "core/tree/index": "core/tree/index.ts",
-      "core/ninep/client": "core/ninep/client.ts",
-      "core/bin/olliesrv": "core/bin/olliesrv.ts",
-      "testing/index": "test/kit/index.ts",
-      [stock]: stock,
-    },
-    plugins: [stockPlugins, lazyLibraries],
-    outdir: "dist",
-    splitting: true,
-    chunkNames: "chunks/[name]-[hash]",
-  };
-}
-
 function program(outfile, source, format = esm) {
   return { ...format, entryPoints: [source], plugins: [lazyLibraries], outfile };
 }
@@ -58,20 +42,47 @@ function vendor(name) {
   return { ...esm, stdin: { contents: wrapper(name), resolveDir: root }, outfile: `dist/vendor/${name}.js` };
 }
 
+/** For authors of plugins: it uses core and the stock plugins as they do, by their facades. */
+function testing() {
+  const link = (part) => ({ path: `../${part}.js`, external: true });
+  return {
+    ...esm,
+    entryPoints: ["test/kit/index.ts"],
+    plugins: [shared(undefined, link)],
+    outfile: "dist/testing/index.js",
+  };
+}
+
 async function build() {
   const { build: bundle } = await import("esbuild");
-  const bundles = [
-    kernelAndPlugins(),
-    program("dist/bin/ollie-9p.cjs", "core/bin/ollie-9p.ts", { format: "cjs" }),
-    program("dist/toolsrv.js", "plugins/toolsrv/server/entry.ts"),
-    program("dist/o.js", "plugins/o/main.ts"),
-    vendor("zod"),
-    vendor("tapable"),
+  const make = async (options) => (await bundle({ ...common, ...options })).outputFiles;
+  const all = async (list) => (await Promise.all(list.map(make))).flat();
+  const libraries = new Set();
+  const bundled = (await all(bundles.map((one) => bundleOptions(one, libraries)))).map(loadable);
+  const files = [
+    ...(await all([...libraries].map(libraryOptions))),
+    { path: join(root, "dist/load.cjs"), contents: readFileSync(join(root, "data/scripts/load.cjs")) },
+    ...bundled,
+    ...(await all([
+      vendor("zod"),
+      vendor("tapable"),
+      testing(),
+      program("dist/bin/ollie-9p.cjs", "core/bin/ollie-9p.ts", { format: "cjs", minifyWhitespace: true }),
+      program("dist/toolsrv.js", "plugins/toolsrv/server/entry.ts"),
+      program("dist/o.js", "plugins/o/main.ts"),
+    ])),
+    ...(await facades(bundle, common)).filter(({ path }) => !path.endsWith("/olliesrv.js")),
+    ...programs(),
   ];
-  const made = await Promise.all(bundles.map((options) => bundle({ ...common, ...options })));
-  const files = [...made.flatMap((result) => result.outputFiles), ...(await facades(bundle, common))];
   install(files);
-  prune(files);
+  keepCode();
+  prune(files.flatMap(({ path }) => [path, `${path}.code`]));
+}
+
+/** Without it the daemon works all the same, and starts slower. */
+function keepCode() {
+  const { status, stderr } = spawnSync(process.execPath, [join(root, "data/scripts/code.mjs")], { encoding: "utf8" });
+  if (status !== 0) process.stderr.write(`ollie: the compiled code is not kept\n${stderr}`);
 }
 
 if (!process.argv.includes("--if-stale") || stale(root)) {

@@ -4,26 +4,23 @@ import { dirname, join, relative } from "node:path";
 import { root } from "./setup.mjs";
 
 const dist = join(root, "dist");
-const chunks = join(dist, "chunks/");
-const weekMs = 7 * 24 * 3600 * 1000;
+const hourMs = 3600 * 1000;
 
 const executable = new Set(["core/bin/olliesrv.js", "bin/ollie-9p.cjs", "o.js"]);
 
-/** Each file replaces its elder in one step, and chunks go first: whoever loads an entry finds what it imports. */
+/** Each file replaces its elder in one step, in the order given: what others load goes before them. */
 export function install(files) {
-  for (const file of files.filter((f) => isChunk(f.path))) replace(file);
-  for (const file of files.filter((f) => !isChunk(f.path))) replace(file);
+  for (const file of files) replace(file);
 }
 
-/** Takes away what this build did not make. */
-export function prune(files) {
-  const kept = new Set([...files.map((file) => file.path), join(dist, ".stamp")]);
-  const young = (path) => Date.now() - statSync(path).mtimeMs < weekMs;
+/** Takes away all but `paths`, and what another build is making at this moment (`name.PID`). */
+export function prune(paths) {
+  const kept = new Set([...paths, join(dist, ".stamp")]);
   const visit = (dir) => {
     for (const entry of readdirSync(dir, { withFileTypes: true })) {
       const path = join(dir, entry.name);
       if (entry.isDirectory()) visit(path);
-      else if (!kept.has(path) && !(isInUse(path) && young(path))) rmSync(path, { force: true });
+      else if (!kept.has(path) && !(/\.\d+$/.test(path) && young(path))) rmSync(path, { force: true });
     }
   };
   visit(dist);
@@ -40,11 +37,7 @@ function replace({ path, contents }) {
   renameSync(aside, path);
 }
 
-function isChunk(path) {
-  return path.startsWith(chunks);
-}
-
-// Old chunks are still loaded lazily by a daemon that runs; `name.PID` belongs to another build at this moment.
-function isInUse(path) {
-  return isChunk(path) || /\.\d+$/.test(path);
+function young(path) {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.mtimeMs < hourMs;
 }

@@ -1,5 +1,4 @@
 /** Replies that are bound to JSON: what the model is told, and whether it obeyed. */
-import * as z from "zod";
 import { messageOf, NineError } from "#core";
 
 export interface JsonCheck {
@@ -11,13 +10,14 @@ export interface JsonCheck {
 }
 
 /** `given`: a JSON Schema, as text or as it is; undefined: any JSON value will do. Throws NineError for what is none. */
-export function checker(given: unknown): JsonCheck {
+export async function checker(given: unknown): Promise<JsonCheck> {
   const only = "Reply with one JSON value and nothing else: no explanation, no code fence.";
   if (given === undefined) return { instruction: only, isObject: false, read: parsed };
   const schema = schemaOf(given);
-  let type: z.ZodType;
+  const { fromJSONSchema } = await import("zod");
+  let type: ReturnType<typeof fromJSONSchema>;
   try {
-    type = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    type = fromJSONSchema(schema as Parameters<typeof fromJSONSchema>[0]);
   } catch (error) {
     throw new NineError(`generate: schema: ${messageOf(error).split("\n")[0]}`);
   }

@@ -3,7 +3,6 @@
  * folder. link(2) lets one starter alone take the next number, so nobody ever removes a lock that somebody just took,
  * and a process that was killed with -9 stops to hold it without any clean-up.
  */
-import { randomUUID } from "node:crypto";
 import { link, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { OllieError } from "#core";
@@ -20,7 +19,7 @@ export const isLockFile = (name: string): boolean => lockFile.test(name);
 /** Takes the folder or throws OllieError naming the process that holds it. Gives what releases it. */
 export async function lock(dir: string): Promise<() => Promise<void>> {
   const own: Holder = { pid: process.pid, started: (await startOf(process.pid)) ?? "" };
-  const draft = join(dir, `.lock-${randomUUID()}`);
+  const draft = join(dir, `.lock-${process.pid}-${Math.random().toString(36).slice(2)}`);
   await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: "wx" });
   try {
     for (;;) {

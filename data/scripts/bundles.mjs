@@ -1,0 +1,160 @@
+// Core is one bundle and the stock plugins with the stock config are another, because a start costs by the module. What
+// can be imported by name is a part of a bundle: a getter in it, which runs no more than the modules of that part, and a
+// facade, which is the file that others import. So tokens, hooks and scopes, which are known by identity, are there once.
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, relative } from "node:path";
+import { wrapper } from "./library.mjs";
+import { root } from "./setup.mjs";
+
+const require = createRequire(import.meta.url);
+
+const core = {
+  name: "core/core",
+  parts: ["core/index", "core/tree/index", "core/ninep/client", "core/bin/olliesrv"],
+};
+const stock = { name: "plugins/stock", parts: ["ollie.config", ...pluginParts()] };
+
+/** Parts without the `.ts` of their source, which are also their paths in dist/. */
+export const bundles = [core, stock];
+
+function pluginParts() {
+  return readdirSync(join(root, "plugins"))
+    .sort()
+    .flatMap((plugin) => {
+      const files = readdirSync(join(root, "plugins", plugin));
+      return ["types", "index"]
+        .filter((name) => files.includes(`${name}.ts`))
+        .map((name) => `plugins/${plugin}/${name}`);
+    });
+}
+
+const keyOf = (part) => part.replace(/\W/g, "_");
+const bundleOf = (part) => bundles.find(({ parts }) => parts.includes(part));
+const upFrom = (path) => "../".repeat(path.split("/").length - 1) || "./";
+
+/** For esbuild: what belongs to another bundle than `own` is taken from there; `link` gives the module that does so. */
+export function shared(own, link) {
+  return {
+    name: "shared parts",
+    setup(build) {
+      build.onResolve({ filter: /^[.#]|^ollie/ }, async ({ path, pluginData, ...how }) => {
+        if (pluginData === shared || how.kind === "entry-point") return undefined;
+        const found = await build.resolve(path, { ...how, pluginData: shared });
+        const part = relative(root, found.path).replace(/\.ts$/, "");
+        const bundle = bundleOf(part);
+        return bundle === undefined || bundle === own ? found : link(part, bundle);
+      });
+      build.onLoad({ filter: /.*/, namespace: "shared" }, ({ pluginData: contents }) => ({ contents }));
+    },
+  };
+}
+
+/** Libraries that are imported lazily are files of their own; `names` gets each. */
+function separate(names) {
+  return {
+    name: "separate libraries",
+    setup(build) {
+      const here = new Set(build.initialOptions.external);
+      build.onResolve({ filter: /^[a-z@]/ }, ({ path, kind }) => {
+        if (kind !== "dynamic-import" || path.startsWith("node:") || here.has(path)) return undefined;
+        names.add(path);
+        return { path: `./${libraryFile(path)}`, external: true };
+      });
+    },
+  };
+}
+
+// What Node takes longest to load, and a start has no need of. Their functions are what our sources use.
+const dear = ["node:child_process", "node:crypto", "node:zlib"];
+
+/** Modules of Node that are loaded with the first call of one of their functions. */
+const lazyBuiltins = {
+  name: "lazy builtins",
+  setup(build) {
+    build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
+      dear.includes(path) && kind === "import-statement" ? { path, namespace: "lazy builtin" } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: "lazy builtin" }, ({ path }) => {
+      const all = Object.entries(require(path)).filter(([, value]) => typeof value === "function");
+      const call = (name) => `export function ${name}(...args) { return require("${path}").${name}(...args); }`;
+      return { contents: all.map(([name]) => call(name)).join("\n") };
+    });
+  },
+};
+
+const libraryFile = (name) => `vendor/${name.replaceAll("/", "-").replace(/^@|\.js$/g, "")}.cjs`;
+
+/** Options for esbuild; `libraries` gets the names of what has to be in vendor/. */
+export function bundleOptions(bundle, libraries) {
+  const link = (part, { name }) => ({
+    path: part,
+    namespace: "shared",
+    pluginData: `module.exports = __load("${name}").${keyOf(part)};`,
+  });
+  const getters = bundle.parts.map((part) => `get ${keyOf(part)}() { return require("./${part}.ts"); },`);
+  return {
+    format: "cjs",
+    stdin: { contents: `module.exports = {\n${getters.join("\n")}\n};`, resolveDir: root, sourcefile: bundle.name },
+    outfile: `dist/${bundle.name}.cjs`,
+    define: { "import.meta.url": "__url" },
+    // V8 forgets of kept code who resolves its imports (Node 20): load.cjs gives it a require.
+    supported: { "dynamic-import": false },
+    // One byte a character: read fast, kept small.
+    charset: "ascii",
+    minifyWhitespace: true,
+    plugins: [shared(bundle, link), separate(libraries), lazyBuiltins],
+  };
+}
+
+/** A library that a bundle imports. */
+export const libraryOptions = (name) => ({
+  format: "cjs",
+  stdin: { contents: wrapper(name), resolveDir: root },
+  outfile: `dist/${libraryFile(name)}`,
+});
+
+/** A bundle as load.cjs wants it: a function, with a digest in front. */
+export function loadable({ path, text }) {
+  const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);
+  return { path, contents: `//${digest}\n(function(exports,require,module,__load,__url){${text}\n})\n` };
+}
+
+/** A file for each part, with the names that its source exports. */
+export async function facades(bundle, options) {
+  const { metafile } = await bundle({
+    ...options,
+    format: "esm",
+    packages: "external",
+    metafile: true,
+    outdir: "dist",
+    entryPoints: Object.fromEntries(bundles.flatMap(({ parts }) => parts.map((part) => [part, `${part}.ts`]))),
+  });
+  return bundles.flatMap(({ name, parts }) =>
+    parts.map((part) => {
+      const names = metafile.outputs[`dist/${part}.js`].exports;
+      const named = names.filter((name) => name !== "default").join(", ");
+      const lines = [
+        `import load from "${upFrom(part)}load.cjs";`,
+        `const part = load("${name}").${keyOf(part)};`,
+        ...(named === "" ? [] : [`export const { ${named} } = part;`]),
+        ...(names.includes("default") ? ["export default part.default;"] : []),
+      ];
+      return { path: join(root, "dist", `${part}.js`), contents: `${lines.join("\n")}\n` };
+    }),
+  );
+}
+
+/** What olliesrv starts with, without ES modules: Node's loader of those costs the start a few milliseconds. */
+export function programs() {
+  const at = (path, contents) => ({ path: join(root, "dist", path), contents });
+  return [
+    at("core/bin/package.json", '{ "type": "commonjs" }\n'),
+    at(
+      "core/bin/olliesrv.js",
+      `require("../../load.cjs")("core/core").core_bin_olliesrv.run(process.argv.slice(2));\n`,
+    ),
+    at("ollie.config.cjs", `module.exports = require("./load.cjs")("plugins/stock").ollie_config;\n`),
+  ];
+}
