@@ -2,7 +2,7 @@
 import { performance } from "node:perf_hooks";
 
 /**
- * A row, the default export of a file in rows/:
+ * A row, the default export of a file in rows/ (or one of a list there):
  *   name, against  what is measured, and what it is held against
  *   goal           highest ratio that is well
  *   unit           of both numbers (default ms)

@@ -14,9 +14,11 @@ await run(async () => {
   const results = [];
   for (const file of readdirSync(dir).sort()) {
     if (wanted.length > 0 && !wanted.some((name) => file.includes(name))) continue;
-    const { default: row } = await import(join(dir, file));
-    process.stderr.write(`${row.name} …\n`);
-    results.push(await runRow(row));
+    const { default: rows } = await import(join(dir, file));
+    for (const row of [rows].flat()) {
+      process.stderr.write(`${row.name} …\n`);
+      results.push(await runRow(row));
+    }
   }
   const table = markdown(results);
   process.stdout.write(table);
