@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 
 export interface StartOptions {
   help: boolean;
-  /** Tools may run without a sandbox: the question is answered. */
+  /** A daemon that is started has no sandbox; tools may run without one, the question is answered. */
   unsandboxed: boolean;
   backend: string | undefined;
   model: string | undefined;
@@ -45,7 +45,7 @@ export const usage = `usage: npm start [-- [options] [question]]
 Without a question: a conversation with an agent in this folder. With one, or with text on standard input, it answers once:
 the answer alone on standard output, exit status 1 where there was none.
 
-  --unsandboxed     tools may run with your rights, without a sandbox: do not ask
+  --unsandboxed     tools run with your rights, without a sandbox: where this starts the daemon, and without asking
   --backend NAME    model provider (default: the one that the file backends marks)
   --model NAME      model of that provider
   --agent NAME      agent config: default, coding, or one of your own

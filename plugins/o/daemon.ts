@@ -14,12 +14,12 @@ export interface Daemon {
   ranBefore: boolean;
 }
 
-/** Throws Error with what the daemon said when it does not start. */
-export async function reachDaemon(say: (text: string) => void): Promise<Daemon> {
+/** `env` is for a daemon that is started. Throws Error with what it said when it does not start. */
+export async function reachDaemon(say: (text: string) => void, env: NodeJS.ProcessEnv): Promise<Daemon> {
   const running = await tryConnect();
   if (running !== undefined) return { client: running, ranBefore: true };
   say("starting the daemon");
-  await startDaemon();
+  await startDaemon(env);
   for (const end = Date.now() + patience; ; await sleep(20)) {
     const client = await tryConnect();
     if (client !== undefined) return { client, ranBefore: false };
@@ -39,9 +39,9 @@ async function tryConnect(): Promise<Client | undefined> {
 }
 
 /** `olliesrv start` returns when the daemon has detached; what it said is the reason when it did not. */
-function startDaemon(): Promise<void> {
+function startDaemon(env: NodeJS.ProcessEnv): Promise<void> {
   const program = join(dirname(fileURLToPath(import.meta.url)), "core/bin/olliesrv.js");
-  const child = spawn(process.execPath, [program, "start"], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [program, "start"], { env, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   child.stdout.on("data", (bytes) => {
     said += bytes;

@@ -26,10 +26,23 @@ export function unseenSettings(place: Place, ranBefore: boolean, env: NodeJS.Pro
   return `the daemon was started before ${ours.join(", ")} was set here and does not see it: put it into ~/.config/ollie/env, or stop the daemon (olliesrv stop) and start again`;
 }
 
-/** Whether the session's tools run without a sandbox. */
-export async function isUnsandboxed(client: Client, session: string): Promise<boolean> {
-  const text = (await client.read(`session/${session}/sandbox`)).toString();
-  return /^provider=off$/m.test(text);
+export interface SandboxNotice {
+  /** What tools may do here, one sentence. */
+  line: string;
+  /** They run with the user's rights. */
+  off: boolean;
 }
 
-export const unsandboxedLine = "tools run without a sandbox: what the model runs, runs with your rights";
+/** From the session's file `sandbox`. */
+export async function sandboxNotice(client: Client, session: string): Promise<SandboxNotice> {
+  const text = (await client.read(`session/${session}/sandbox`)).toString();
+  const value = (key: string): string => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
+  const state = value("sandbox");
+  if (state === "on" || state === "partial")
+    return {
+      line: `tools run in a sandbox (${value("provider")}, profile ${value("profile")}): they change this folder alone`,
+      off: false,
+    };
+  if (state === "missing") return { line: `tools do not run: there is no sandbox (${value("reason")})`, off: false };
+  return { line: "tools run without a sandbox: what the model runs, runs with your rights", off: true };
+}

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline/promises";
 import type { Client } from "#core/client";
 import { type StartOptions, startOptions, usage } from "./args.ts";
 import { reachDaemon } from "./daemon.ts";
-import { backendLine, isUnsandboxed, unsandboxedLine, unseenSettings } from "./notice.ts";
+import { backendLine, sandboxNotice, unseenSettings } from "./notice.ts";
 import { answerOnce, readPipe } from "./once.ts";
 import { repl } from "./repl.ts";
 import { findSession, makeSession, type Place } from "./session.ts";
@@ -24,7 +24,10 @@ export async function start(argv: readonly string[]): Promise<number> {
   }
   const question = await wholeQuestion(options);
   if (question?.trim() === "") throw new Error("nothing was asked: give a question, or text on standard input");
-  const { client, ranBefore } = await reachDaemon(say);
+  const { client, ranBefore } = await reachDaemon(
+    say,
+    options.unsandboxed ? { ...process.env, OLLIE_ISOLATION: "none" } : process.env,
+  );
   try {
     const place = await placeFor(client, options);
     let keep = options.session !== undefined;
@@ -68,10 +71,13 @@ function placeFor(client: Client, options: StartOptions): Promise<Place> {
   return makeSession(client, process.cwd(), options);
 }
 
-/** Says that tools are not fenced in, and asks where a model decides what they do. */
+/** Says what fences tools in, and where nothing does, asks if a model decides what they do. */
 async function mayRun(client: Client, place: Place, options: StartOptions, canAsk: boolean): Promise<boolean> {
-  if (!(await isUnsandboxed(client, place.session))) return true;
-  say(unsandboxedLine);
+  const { line, off } = await sandboxNotice(client, place.session);
+  say(line);
+  if (options.unsandboxed && !off)
+    say("--unsandboxed changes nothing: this daemon runs with a sandbox (olliesrv stop ends it)");
+  if (!off) return true;
   if (options.unsandboxed || place.backend === "script") return true;
   if (!canAsk) throw new Error("nobody is here to ask whether tools may run without a sandbox: say --unsandboxed");
   const asked = createInterface({ input: process.stdin, output: process.stderr });

@@ -32,10 +32,12 @@ const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_MODE_FILTER = 2;
 const CAPABILITY_VERSION_3 = 0x20080522;
 
-/** Throws where koffi can not be loaded. */
-export async function loadNative(): Promise<Native> {
-  const { default: koffi } = await import("koffi");
-  return bind(koffi);
+let loading: Promise<Native> | undefined;
+
+/** Once in a thread. Rejects where koffi can not be loaded. */
+export function loadNative(): Promise<Native> {
+  loading ??= import("koffi").then(({ default: koffi }) => bind(koffi));
+  return loading;
 }
 
 function bind(koffi: typeof koffiModule): Native {
@@ -45,7 +47,7 @@ function bind(koffi: typeof koffiModule): Native {
   const withRule = libc.func("long syscall(long n, long fd, long type, const void *attributes, intptr_t flags)");
   const prctl = libc.func("int prctl(int option, ulong a, ulong b, ulong c, ulong d)");
   const capset = libc.func("int capset(const void *header, const void *data)");
-  const program = koffi.struct("ollie_sock_fprog", { length: "uint16", filter: "const void *" });
+  const program = koffi.struct({ length: "uint16", filter: "const void *" });
   const filterCall = libc.func("prctl", "int", ["int", "ulong", koffi.pointer(program), "ulong", "ulong"]);
   const closeCall = libc.func("int close(int fd)");
   const must = (what: string, result: unknown): number => {
@@ -71,4 +73,16 @@ function bind(koffi: typeof koffiModule): Native {
     threadId: () => must("gettid", call(GETTID, 0, 0, 0, 0)),
     close: (fd) => void closeCall(fd),
   };
+}
+
+/** The version of Landlock here; a sentence where it can not be used. */
+export async function landlockVersion(): Promise<number | string> {
+  if (process.platform !== "linux") return `Landlock needs Linux, this is ${process.platform}`;
+  if (process.arch !== "x64" && process.arch !== "arm64")
+    return `there is no system call filter for ${process.arch} (x64 and arm64 have one)`;
+  try {
+    return (await loadNative()).abi() || "this kernel has no Landlock, or it is switched off";
+  } catch (error) {
+    return `koffi can not be loaded: ${String(error).split("\n")[0]}`;
+  }
 }

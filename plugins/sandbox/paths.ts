@@ -45,7 +45,7 @@ function valuesOf(name: string, { cwd, tmp, toolDirs, env }: PlaceholderContext)
 }
 
 /** The folder of node, and that of its libraries where both have a prefix of their own. */
-function nodeDirs(): string[] {
+export function nodeDirs(): string[] {
   const bin = dirname(process.execPath);
   const prefix = dirname(bin);
   return basename(bin) === "bin" && prefix !== "/" && prefix !== "/usr" ? [prefix] : [bin];

@@ -1,5 +1,5 @@
 /** From a profile to rules: real paths that exist, and none that would let a tool change what confines it. */
-import { statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { configDir, dataDir, packageRoot } from "#core";
 import { expandPath, type PlaceholderContext, realPath } from "./paths.ts";
@@ -10,12 +10,16 @@ import { canWrite, type Grant, isInside, type Mode, type Rules, wider } from "./
 export function resolveRules(name: string, profile: Profile, context: PlaceholderContext): Rules {
   const fail = (what: string) => new Error(`sandbox profile ${name}: ${what}`);
   const notes: string[] = [];
+  const missing: string[] = [];
+  const links: Rules["links"] = [];
   const modes = new Map<string, Mode>();
   const guarded = guard(context);
   for (const [written, mode] of profile.paths) {
     const expanded = expanding(written, context, fail);
     const there = expanded.flatMap((path) => realPath(path) ?? []);
-    if (there.length < Math.max(1, expanded.length)) notes.push(`${written} is not there`);
+    if (there.length < Math.max(1, expanded.length)) missing.push(written);
+    for (const path of expanded)
+      if (realPath(path) !== path && isLink(path)) links.push({ path, target: realPath(path) ?? "" });
     for (const path of there) {
       const { fault, instead } = guarded(path, mode, written);
       if (fault !== undefined && instead === undefined) throw fail(fault);
@@ -39,9 +43,13 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
     grants: grantsOf(modes),
     network: profile.network ?? "none",
     unix: [...new Set([...unix, ...(socket === undefined ? [] : [socket])])].sort(),
-    notes,
+    links,
+    landrun: { ldd: profile.ldd ?? false, addExec: profile.addExec ?? false },
+    notes: missing.length > 0 ? [...notes, `not there: ${missing.join(", ")}`] : notes,
   };
 }
+
+const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 
 function expanding(written: string, context: PlaceholderContext, fail: (what: string) => Error): string[] {
   try {

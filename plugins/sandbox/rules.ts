@@ -23,11 +23,28 @@ export interface Rules {
   /** Sorted by path, one for each. */
   grants: Grant[];
   network: Network;
-  /** Sockets that may be connected to, where the kernel or the provider can tell them apart. */
+  /** Sockets, or folders of them, that may be connected to, where the kernel or the provider can tell them apart. */
   unix: string[];
+  /** Symbolic links by which granted paths are known, for a provider that shows nothing else. */
+  links: { path: string; target: string }[];
+  /** For landrun alone: it finds the libraries of the command, and the command, itself. */
+  landrun: { ldd: boolean; addExec: boolean };
   /** What was left out, for people. */
   notes: string[];
 }
+
+/** No confinement at all. */
+export const unconfinedRules = (profile: string, notes: string[]): Rules => ({
+  profile,
+  unconfined: true,
+  bestEffort: false,
+  grants: [],
+  network: "unrestricted",
+  unix: [],
+  links: [],
+  landrun: { ldd: false, addExec: false },
+  notes,
+});
 
 const bits: Record<Mode, number> = { ro: 1, rox: 1 | 2, rw: 1 | 4, rwx: 1 | 2 | 4 };
 const byBits: Record<number, Mode> = { 1: "ro", 3: "rox", 5: "rw", 7: "rwx" };

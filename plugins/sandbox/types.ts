@@ -1,6 +1,8 @@
-/** What others may import of the sandbox's profiles. */
+/** What others may import of the sandbox: profiles, the rules that they come to, and programs that enforce rules. */
+export { bwrapProbe, bwrapWords, rulesInside } from "./bwrap.ts";
+export { landrunProbe, landrunWords, steersLoader } from "./landrun.ts";
 export { type Loaded, type ProfileStore, profileStore } from "./load.ts";
-export { type PlaceholderContext, realPath } from "./paths.ts";
+export { nodeDirs, type PlaceholderContext, realPath } from "./paths.ts";
 export type { Profile } from "./profile.ts";
 export { resolveRules } from "./resolve.ts";
-export { canWrite, type Grant, isInside, type Mode, mayWrite, type Network, type Rules, widerThan } from "./rules.ts";
+export * from "./rules.ts";

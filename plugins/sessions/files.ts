@@ -10,7 +10,7 @@ import { PerSession, type Session } from "./types.ts";
 type At = Base & { readonly session: Session };
 
 /** `sandbox` gives the key=value lines of a session's sandbox. */
-export function sessionDir(sessions: Registry, sandbox: (session: Session) => string): Dir<Base> {
+export function sessionDir(sessions: Registry, sandbox: (session: Session) => string | Promise<string>): Dir<Base> {
   return dir<Base>(
     "session",
     { doc: "The sessions, a directory each, by name; a walk also takes the UUID." },
@@ -43,7 +43,7 @@ export function sessionDir(sessions: Registry, sandbox: (session: Session) => st
   );
 }
 
-function files(sessions: Registry, sandbox: (session: Session) => string): Node<At>[] {
+function files(sessions: Registry, sandbox: (session: Session) => string | Promise<string>): Node<At>[] {
   const control = ctl("session ctl", verbs(sessions));
   return [
     leaf<At>("env", {

@@ -1,6 +1,7 @@
 /** One toolsrv process and the watchdog beside it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
 import { adoptOrphans } from "./reap.ts";
@@ -21,6 +22,8 @@ export interface ChildOptions {
   toolDirs: string[];
   /** Milliseconds until it must answer. */
   startLimit: number;
+  /** Words before its command: a program that confines it from outside. */
+  around?: readonly string[];
 }
 
 /**
@@ -49,7 +52,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const cookie = cookieOf(process.pid);
   // What names the folder of sockets (DISPLAY among it) does not reach tools, the folder itself does.
   const env: Record<string, string> = { ...toolEnv(process.env), NAMESPACE: namespaceDir(process.env) };
-  const child = spawn(process.execPath, [options.entry], {
+  const [program = "", ...words] = [...(options.around ?? []), process.execPath, options.entry];
+  const child = spawn(program, words, {
     cwd: "/",
     detached: true,
     env: { ...env, OLLIE_TOOLS_PATH: options.toolDirs.join(":"), [cookieVariable]: cookie },
@@ -80,8 +84,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     };
     return { client, pid: pid as number, gone, close };
   } catch (error) {
+    // The broken connection is often seen before what it said on stderr.
+    const told = new Promise<void>((resolve) => child.once("close", () => resolve()));
     child.kill("SIGKILL");
     connection.destroy();
+    await Promise.race([told, sleep(500)]);
     const detail = lastWords().trim().split("\n").at(-1) || (error as Error).message;
     throw new Error(`toolsrv did not start: ${detail}`);
   }

@@ -5,7 +5,10 @@ import { definePlugin, packageRoot } from "#core";
 import { Sockets } from "#plugins/identity";
 import { options } from "#plugins/options";
 import { Tools } from "#plugins/tools";
+import { isolation } from "./isolation.ts";
+import { loadLibc } from "./libc.ts";
 import { processes } from "./processes.ts";
+import { findProvider, providers, type Wanted } from "./provider.ts";
 import { supervisor } from "./supervise.ts";
 import { sweepDead } from "./sweep.ts";
 import { tmpBase, tmpDirs } from "./tmp.ts";
@@ -18,6 +21,10 @@ export default definePlugin({
     z.strictObject({
       /** The program of the process. Default: dist/toolsrv.js of the package. */
       entry: z.optional(z.string()),
+      /** What confines tools: `auto` is the first that works of landlock, bwrap and landrun. OLLIE_ISOLATION wins. */
+      isolation: z._default(z.enum(["auto", ...providers]), "auto"),
+      /** Name of the sandbox profile that calls have: a file in {cfg}/sandbox or in the package's data/sandbox. */
+      profile: z._default(z.string(), "default"),
       /** Seconds without a call after which the process ends; the next call starts another. */
       idle: z._default(z.number().check(z.positive(), z.maximum(1_000_000)), 600),
       /** Seconds that a background process stays in the list after it ended and was last read. */
@@ -41,6 +48,13 @@ export default definePlugin({
       toolDirs: () => tools.dirs(),
       tmp,
       sockets: tryUse(Sockets),
+      isolation: isolation({
+        find: async () =>
+          findProvider(wanted(config.isolation, process.env), { env: process.env, native: !!(await loadLibc()).libc }),
+        profile: config.profile,
+        env: process.env,
+        toolDirs: () => tools.dirs(),
+      }),
       processes: processes({ keep: config.keep * 1000, limit: config.processes }),
       idle: config.idle * 1000,
       startLimit: config.startLimit * 1000,
@@ -52,3 +66,11 @@ export default definePlugin({
     defer(() => clearTimeout(late));
   },
 });
+
+/** Throws where the variable says what can not be. */
+function wanted(configured: Wanted, { OLLIE_ISOLATION: asked }: NodeJS.ProcessEnv): Wanted {
+  if (!asked) return configured;
+  const found = (["auto", ...providers] as const).find((name) => name === asked);
+  if (found) return found;
+  throw new Error(`OLLIE_ISOLATION is "${asked}" (values: auto ${providers.join(" ")})`);
+}

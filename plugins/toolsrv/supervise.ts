@@ -4,6 +4,8 @@ import { messageOf } from "#core";
 import type { Sockets } from "#plugins/identity";
 import { callOver, notStarted } from "./call.ts";
 import { type Child, startChild } from "./child.ts";
+import { confine } from "./confine.ts";
+import { type Confinement, firstNote, type Isolation, unsandboxed } from "./isolation.ts";
 import { knownLibc, lostWithout } from "./libc.ts";
 import type { Processes } from "./processes.ts";
 import type { TmpDirs } from "./tmp.ts";
@@ -16,13 +18,12 @@ export interface SupervisorOptions {
   processes: Processes;
   /** Where tools reach the daemon as their agent; without it they are led to the main socket. */
   sockets?: Sockets | undefined;
+  /** What calls are confined to; without it nothing is. */
+  isolation?: Isolation | undefined;
   /** Milliseconds without a call and without processes after which a toolsrv ends. */
   idle: number;
   startLimit: number;
 }
-
-/** Told once a session, with its first result: docs/tools.md. */
-export const unsandboxed = "[sandbox: off — tools run with your rights]";
 
 interface Running {
   agent: string;
@@ -33,7 +34,10 @@ interface Running {
 
 interface Slot {
   readonly session: string;
-  child: Promise<Child> | undefined;
+  /** By what they are confined to from outside; "" where that is nothing. The longest unused comes first. */
+  readonly children: Map<string, Promise<Child>>;
+  /** What its last call was confined to. */
+  last: Confinement | undefined;
   /** Pids of its toolsrv, and of one that is just ending. */
   readonly pids: Set<number>;
   calls: Set<Running>;
@@ -54,22 +58,28 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     const known = slots.get(session);
     if (known) return known;
     const slot: Slot = {
-      ...{ session, child: undefined, idle: undefined, told: false },
-      ...{ pids: new Set<number>(), calls: new Set<Running>() },
+      ...{ session, last: undefined, idle: undefined, told: false },
+      ...{ children: new Map<string, Promise<Child>>(), pids: new Set<number>(), calls: new Set<Running>() },
     };
     slots.set(session, slot);
     return slot;
   };
 
   /** The running toolsrv of a slot, or a new one. One that died is forgotten, so that the next call starts another. */
-  const childOf = (slot: Slot): Promise<Child> => {
-    if (slot.child) return slot.child;
+  const childOf = (slot: Slot, around: readonly string[]): Promise<Child> => {
+    const key = around.join("\0");
+    const known = slot.children.get(key);
+    if (known) {
+      slot.children.delete(key);
+      slot.children.set(key, known);
+      return known;
+    }
     const { entry, startLimit } = options;
-    const starting = startChild({ entry, startLimit, toolDirs: options.toolDirs() });
+    const starting = startChild({ entry, startLimit, toolDirs: options.toolDirs(), around });
     const forget = () => {
-      if (slot.child === starting) slot.child = undefined;
+      if (slot.children.get(key) === starting) slot.children.delete(key);
     };
-    slot.child = starting;
+    slot.children.set(key, starting);
     starting.then((child) => child.client.ended.then(forget), forget);
     starting.then(
       ({ pid, gone }) => {
@@ -81,21 +91,27 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     return starting;
   };
 
-  const closeChild = async (slot: Slot): Promise<void> => {
+  const closeChildren = async (slot: Slot): Promise<void> => {
     clearTimeout(slot.idle);
-    const closing = slot.child;
-    slot.child = undefined;
-    await closing?.then((child) => child.close()).catch(() => {});
+    const closing = [...slot.children.values()];
+    slot.children.clear();
+    await Promise.all(closing.map((starting) => starting.then((child) => child.close()).catch(() => {})));
+  };
+
+  const childrenOf = async (slot: Slot | undefined): Promise<Child[]> => {
+    const settled = await Promise.allSettled(slot?.children.values() ?? []);
+    return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   };
 
   const scheduleIdle = (slot: Slot) => {
     clearTimeout(slot.idle);
     slot.idle = setTimeout(async () => {
-      const child = await slot.child?.catch(() => undefined);
-      if (!child) return;
-      const busy = (await left(child)) > 0 || slot.calls.size > 0 || processes.running(slot.session) > 0;
+      const children = await childrenOf(slot);
+      if (children.length === 0) return;
+      const remain = await Promise.all(children.map(left));
+      const busy = remain.some((count) => count > 0) || slot.calls.size > 0 || processes.running(slot.session) > 0;
       if (busy) scheduleIdle(slot);
-      else await closeChild(slot);
+      else await closeChildren(slot);
     }, options.idle).unref();
   };
 
@@ -104,9 +120,15 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     try {
       const tmp = options.tmp.of(request.session, request.agent);
       const socket = await options.sockets?.agent(request, () => slot.pids);
-      const body = { ...request, id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent, socket };
+      const confined = await confine(options, request, tmp.session, socket?.NAMESPACE);
+      slot.last = confined?.confinement;
+      const body = {
+        ...request,
+        ...{ id: randomUUID(), sessionTmp: tmp.session, agentTmp: tmp.agent, socket },
+        ...{ env: { ...confined?.env, ...request.env }, rules: confined?.rules, wrap: confined?.wrap },
+      };
       for (let attempt = 0; attempt < 3; attempt++) {
-        const child = await childOf(slot);
+        const child = await childOf(slot, confined?.around ?? []);
         const result = await (request.background ? processes.start(child, body) : callOver(child, body, on));
         if (result) return result;
       }
@@ -114,6 +136,12 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     } catch (error) {
       return { status: "refused", content: messageOf(error) };
     }
+  };
+
+  /** What is confined from outside depends on the agent: it is started by its first call. */
+  const warm = async (slot: Slot): Promise<void> => {
+    const { provider } = (await options.isolation?.found()) ?? {};
+    if (provider !== "bwrap") await childOf(slot, []);
   };
 
   return {
@@ -127,13 +155,14 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       const result = await running;
       slot.calls.delete(mine);
       if (slot.calls.size === 0) scheduleIdle(slot);
-      if (slot.told) return result;
+      const note = slot.last ? firstNote(slot.last) : options.isolation ? undefined : unsandboxed;
+      if (slot.told || note === undefined) return result;
       slot.told = true;
-      return { ...result, content: `${result.content}\n${unsandboxed}` };
+      return { ...result, content: `${result.content}\n${note}` };
     },
     warm(session) {
       const slot = slotOf(session);
-      childOf(slot).then(
+      void warm(slot).then(
         () => slot.calls.size === 0 && scheduleIdle(slot),
         () => {}, // the first call tells why
       );
@@ -143,24 +172,26 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       for (const call of slot?.calls ?? []) if (agent === undefined || call.agent === agent) call.stop.abort();
       if (agent !== undefined) {
         await Promise.all([...(slot?.calls ?? [])].map((call) => call.agent === agent && call.starting));
-        const child = await slot?.child?.catch(() => undefined);
+        const children = await childrenOf(slot);
         processes.forget(session, agent);
-        await child?.client.rdwr("ctl", `end ${agent}`).catch(() => {});
+        await Promise.all(children.map((child) => child.client.rdwr("ctl", `end ${agent}`).catch(() => {})));
       } else if (slot) {
         slots.delete(session);
-        await closeChild(slot);
+        await closeChildren(slot);
         processes.forget(session);
       }
       await options.sockets?.end(session, agent);
       options.tmp.remove(session, agent);
     },
-    sandbox: () =>
-      `provider=off\nreason=no sandbox provider is part of this version\nenforced=nothing: tools run with your rights\n${nativeLine()}`,
+    async sandbox(session) {
+      const lines = await options.isolation?.describe(slots.get(session)?.last);
+      return `${lines ?? "sandbox=off\nprovider=off\nenforced=nothing: tools run with your rights\n"}${nativeLine()}`;
+    },
     processes: processes.list,
     news: processes.news,
     onProcess: processes.onChange,
     async close() {
-      await Promise.all([...slots.values()].map(closeChild));
+      await Promise.all([...slots.values()].map(closeChildren));
       slots.clear();
     },
   };

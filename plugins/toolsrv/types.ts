@@ -20,6 +20,10 @@ export interface ToolRequest {
   timeout: number;
   /** The result comes at once and names the process; what it writes, and its end, are `news`. It has no time limit. */
   background?: boolean;
+  /** The agent's sandbox profile. Default: the configured one. */
+  profile?: string | undefined;
+  /** A narrower profile for this call alone. */
+  sandbox?: string | undefined;
 }
 
 /** A program in the background, as the daemon keeps it: it can be read after its tool server has ended. */
@@ -59,6 +63,8 @@ export interface CallBody extends ToolRequest {
   agentTmp: string;
   /** What its processes are confined to; undefined: nothing. */
   rules?: Rules | undefined;
+  /** Words before its command: a program that confines it. */
+  wrap?: readonly string[] | undefined;
   /** Variables that lead its processes to the agent's own socket; they win over all others. */
   socket?: Readonly<Record<string, string>> | undefined;
 }
@@ -90,7 +96,7 @@ export interface ToolRunner {
   /** Ends all that runs for a session, and removes its temporary files; with `agent`, for that agent alone. UUIDs. */
   end(session: string, agent?: string): Promise<void>;
   /** Key=value lines for the session's `sandbox` file. */
-  sandbox(session: string): string;
+  sandbox(session: string): string | Promise<string>;
   /** Background processes of an agent that run, and those that ended of late. UUIDs. */
   processes(session: string, agent: string): ToolProcess[];
   /**

@@ -1,7 +1,7 @@
 /** What a call needs before it runs: its tool, checked arguments, a directory that exists, an environment. */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { mayWrite, type Rules } from "#plugins/sandbox";
+import { mayWrite, type Rules, steersLoader } from "#plugins/sandbox";
 import type { Tools } from "#plugins/tools";
 import { checkArgs } from "#plugins/tools";
 import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "#plugins/toolsrv";
@@ -38,11 +38,19 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   };
   if (variable === undefined) delete env.OLLIE_TOOL_ARGS;
   else env.OLLIE_TOOL_ARGS = variable;
+  const { wrap = [] } = call;
+  // They would work on the program that confines, before it does.
+  if (wrap.length > 0) for (const name of Object.keys(env)) if (steersLoader(name)) delete env[name];
+  const [exec = tool.exec, ...words] = [...wrapped(wrap, env), tool.exec, ...argv];
   return {
     exact: tool.exact,
-    job: { exec: tool.exec, argv, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie },
+    job: { exec, argv: words, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie },
   };
 }
+
+/** landrun passes on the variables that it is told to. */
+const wrapped = (wrap: readonly string[], env: Record<string, string>): string[] =>
+  wrap.flatMap((word) => (word === "--" ? [...Object.keys(env).flatMap((name) => ["--env", name]), word] : [word]));
 
 const mayCache = (rules: Rules | undefined) => (path: string) =>
   isWritable(path) && (rules === undefined || mayWrite(rules, path));

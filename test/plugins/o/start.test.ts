@@ -92,7 +92,7 @@ describe("with a question", () => {
     expect(stdout).toBe("You said: hello there\n");
     expect(status).toBe(0);
     expect(stderr).toMatch(/backend script/);
-    expect(stderr).toMatch(/without a sandbox/);
+    expect(stderr).toMatch(/tools run in a sandbox \(\w+, profile default\)/);
     expect(sessions()).toBe("");
   });
 
@@ -132,6 +132,7 @@ describe("with a question", () => {
     env.OLLIE_BACKEND = "openai";
     env.OLLIE_OPENAI_URL = "http://127.0.0.1:9/v1";
     env.OLLIE_MODEL = "none";
+    env.OLLIE_ISOLATION = "none";
     const { status, stdout, stderr } = await start(["hello"]);
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toMatch(/--unsandboxed\n$/);

@@ -41,6 +41,8 @@ const rules = (more: Partial<Rules> = {}): Rules => ({
   ],
   network: "unrestricted",
   unix: [],
+  links: [],
+  landrun: { ldd: false, addExec: false },
   notes: [],
   ...more,
 });

@@ -1,0 +1,175 @@
+/** Calls through a supervisor, confined: what is refused, what is told. */
+import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { packageRoot } from "#core";
+import { unsandboxed } from "../../../plugins/toolsrv/isolation.ts";
+import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { type Place, place } from "./runner.ts";
+
+let entry: string;
+let p: Place;
+
+beforeAll(async () => {
+  entry = await toolsrvEntry();
+});
+beforeEach(() => {
+  p = place({ entry });
+});
+afterEach(() => p.close());
+afterAll(() => rmSync(entry, { force: true }));
+
+const statusLines = async () =>
+  Object.fromEntries((await p.runner.sandbox(p.session)).split("\n").map((l) => l.split(/=(.*)/s)));
+
+describe("the stock profile", () => {
+  test("confines without a word, and the session's file says how", async () => {
+    expect(await p.shell("pwd")).toEqual({ status: "ok", exitCode: 0, content: p.cwd });
+    const { sandbox, provider, profile, network, write, native } = await statusLines();
+    expect({ sandbox, provider, profile, network, native }).toEqual({
+      sandbox: "on",
+      provider: "landlock",
+      profile: "default",
+      network: "unrestricted",
+      native: "koffi",
+    });
+    expect(write.split(" ")).toContain(p.cwd);
+  });
+
+  test("H-051: files outside are refused by the kernel, also through links and the neighbour of the same beginning", async () => {
+    mkdirSync(`${p.cwd}-other`);
+    writeFileSync(`${p.cwd}-other/x`, "no");
+    symlinkSync(p.outside, join(p.cwd, "link"));
+    for (const path of [`${p.cwd}-other/x`, "../work-other/x", `${p.cwd}/../work-other/x`, "link/secret"]) {
+      const read = await p.shell(`cat ${path}`);
+      expect([path, read.status, read.content]).toEqual([path, "failed", expect.stringMatching(/denied/i)]);
+      expect((await p.shell(`echo x > ${path}`)).content).toMatch(/denied/i);
+      expect((await p.call("file_read", { file_path: path })).content).toMatch(/outside/);
+    }
+    expect((await p.shell("echo in > x && cat x")).content).toBe("in");
+  });
+
+  test("H-052: special files are refused at once", async () => {
+    await p.shell("mkfifo p; ln -s /proc/self/mem mem");
+    for (const file_path of ["p", "/dev/zero", "mem", ".", "/proc/self/mem"]) {
+      const result = await p.call("file_read", { file_path });
+      expect([file_path, result.status]).toEqual([file_path, "failed"]);
+    }
+  });
+
+  test("H-061: no key reaches a tool, whoever lists it", async () => {
+    await p.close();
+    p = place({ entry, env: { OPENAI_API_KEY: "sk-test-2", JAVA_HOME: "/usr/java", DBUS_SESSION_BUS_ADDRESS: "x" } });
+    p.profile("default", "env: [OPENAI_API_KEY]\n");
+    const { content } = await p.shell("env", { env: { MINE: "1" } });
+    expect(content).not.toMatch(/sk-test|DBUS/);
+    expect(content).toMatch(/^JAVA_HOME=\/usr\/java$/m);
+    expect(content).toMatch(/^MINE=1$/m);
+  });
+
+  test("H-090: temporary files of each agent are its own, and can be written", async () => {
+    const [a, b] = await Promise.all(
+      ["a-1", "b-2"].map((agent) =>
+        p.shell(`echo ${agent} > $TMPDIR/out.txt; sleep 0.2; cat $TMPDIR/out.txt`, { agent }),
+      ),
+    );
+    expect([a?.content, b?.content]).toEqual(["a-1", "b-2"]);
+  });
+
+  test("caches of package managers lie where they may be written", async () => {
+    const { content } = await p.shell('echo "$npm_config_cache"; mkdir -p "$XDG_CACHE_HOME/x" && echo made');
+    expect(content).toMatch(new RegExp(`^${p.base}/data/tmp/.*\nmade$`));
+  });
+
+  test("in ollie's own folder there is only reading, and that is said", async () => {
+    const cwd = realpathSync(packageRoot());
+    expect((await p.shell("ls package.json", { cwd })).content).toBe("package.json");
+    expect((await p.shell("touch hooked", { cwd })).content).toMatch(/denied/i);
+    expect(await p.runner.sandbox(p.session)).toMatch(/^note=\{CWD\} .* which no tool may write: it is read only$/m);
+  });
+
+  test("a working directory that holds the config is refused in a sentence", async () => {
+    const { status, content } = await p.shell("true", { cwd: p.base });
+    expect(status).toBe("refused");
+    expect(content).toContain(`{CWD} (${p.base}) holds`);
+  });
+
+  test("a working directory that was made anew works on", async () => {
+    await p.shell("echo old > file");
+    renameSync(p.cwd, `${p.cwd}.old`);
+    mkdirSync(p.cwd);
+    expect((await p.shell("echo new > file && cat file")).content).toBe("new");
+    expect((await p.shell(`cat ${p.cwd}.old/file`)).content).toMatch(/denied/i);
+  });
+
+  test("calls of one session share a domain: one may end what another left", async () => {
+    const { content } = await p.shell("sleep 60 >/dev/null 2>&1 & echo $!");
+    const pid = Number(/^\d+/.exec(content)?.[0]);
+    expect((await p.shell(`kill ${pid} && echo killed`)).content).toBe("killed");
+  });
+});
+
+describe("the flag of a call", () => {
+  test("takes a narrower profile for this call alone", async () => {
+    expect((await p.shell("touch x", { sandbox: "readonly" })).content).toMatch(/denied/i);
+    expect((await p.shell("touch x && echo made")).content).toBe("made");
+  });
+
+  test("is refused where that is wider, unknown or misspelt", async () => {
+    p.profile("more", `filesystem: { ro: ["${p.outside}"] }\n`);
+    const of = async (sandbox: string) => (await p.shell("true", { sandbox })).content;
+    expect(await of("more")).toBe(
+      `sandbox: profile "more" is wider than the agent's "default": it grants ro on ${p.outside}`,
+    );
+    p.profile("free", "unconfined: true\n");
+    expect(await of("free")).toMatch(/is wider .* it confines nothing$/);
+    expect(await of("nope")).toBe(
+      'there is no sandbox profile "nope" (profiles: build default free more readonly remote)',
+    );
+    expect(await of("../x")).toMatch(/can not be/);
+  });
+});
+
+describe("H-083: where nothing confines", () => {
+  const broken = async () => ({ provider: undefined, why: "landlock: switched off; bwrap: not there", landlock: 0 });
+  const probe = "touch ../out/probe && echo ran";
+
+  test("a call is refused with the cause", async () => {
+    await p.close();
+    p = place({ entry, find: broken });
+    expect(await p.shell(probe)).toEqual({
+      status: "refused",
+      content:
+        "tools do not run here: nothing can confine them (landlock: switched off; bwrap: not there); start the daemon with OLLIE_ISOLATION=none (npm start -- --unsandboxed), or use a profile with unconfined: true",
+    });
+    expect(await statusLines()).toMatchObject({ sandbox: "missing", provider: "missing" });
+  });
+
+  test.each([
+    ["best_effort", "general: { best_effort: true }\n"],
+    ["unconfined", "unconfined: true\n"],
+  ])("%s runs it, and says so in the result and in the file", async (_what, yaml) => {
+    await p.close();
+    p = place({ entry, find: broken });
+    p.profile("default", yaml);
+    expect((await p.shell(probe)).content).toBe(`ran\n${unsandboxed}`);
+    expect((await p.shell(probe)).content).toBe("ran");
+    expect(await statusLines()).toMatchObject({ sandbox: "off", provider: "off" });
+  });
+
+  test("the opt-out runs it, likewise", async () => {
+    await p.close();
+    p = place({ entry, wanted: "none" });
+    expect((await p.shell(probe)).content).toBe(`ran\n${unsandboxed}`);
+    expect(await statusLines()).toMatchObject({ sandbox: "off", provider: "off", reason: "it was asked for" });
+  });
+
+  test("a broken profile is no reason to run without one", async () => {
+    p.profile("default", "filesystem: { rwxx: [/] }\n");
+    const { status, content } = await p.shell(probe);
+    expect({ status, content }).toEqual({
+      status: "refused",
+      content: `sandbox profile ${p.cfg}/sandbox/default.yaml: filesystem has an unknown key "rwxx" (keys: ro rox rw rwx unix)`,
+    });
+  });
+});
