@@ -1,6 +1,7 @@
 /** What a request carries: system prompt, history, tool schemas; and how large that is. */
 import type { Message, ToolSchema } from "#plugins/backends";
 import { offeredArgs, type Tool } from "#plugins/tools";
+import { tokensOf } from "./estimate.ts";
 import { limits } from "./limits.ts";
 import type { Runtime } from "./runtime.ts";
 import { request } from "./types.ts";
@@ -45,16 +46,30 @@ export async function learnWindow(rt: Runtime): Promise<void> {
   measure(rt);
 }
 
-/** Four bytes are taken for one token. */
+/** What a provider counted for the last request, and what was estimated for the same. */
+const counts = new WeakMap<Runtime, { provider: string; tokens: number; estimate: number }>();
+
+const providerOf = ({ provider }: Runtime): string => `${provider.name}/${provider.model}`;
+
+/** A provider has told how many tokens its request had: from now on only what came since is estimated. */
+export function counted(rt: Runtime, tokens: number): void {
+  counts.set(rt, { provider: providerOf(rt), tokens, estimate: estimateOf(rt, loadedTools(rt)) });
+}
+
+/** Sets `ctxsz`. */
 export function measure(rt: Runtime, tools: readonly Tool[] = loadedTools(rt)): void {
-  const used = Math.round((rt.history.bytes + Buffer.byteLength(rt.system) + schemaBytes(tools)) / 4);
+  const estimate = estimateOf(rt, tools);
+  const count = counts.get(rt);
+  // What has become smaller (it was cleared, tools were unloaded) is not what was counted.
+  const holds = count && count.provider === providerOf(rt) && estimate >= count.estimate;
+  const used = holds ? count.tokens + estimate - count.estimate : estimate;
   const limit = rt.window?.tokens ?? limits.context;
   rt.watch.set("ctxsz", `${used} / ${limit} (${Math.floor((used * 100) / limit)}%)`);
 }
 
-function schemaBytes(tools: readonly Tool[]): number {
-  let bytes = 0;
+function estimateOf(rt: Runtime, tools: readonly Tool[]): number {
+  let tokens = rt.history.tokens + tokensOf(rt.system);
   for (const { name, description, prompt = "", args } of tools)
-    bytes += Buffer.byteLength(name + description + prompt) + Buffer.byteLength(JSON.stringify(args));
-  return bytes;
+    tokens += tokensOf(name + description + prompt) + tokensOf(JSON.stringify(args));
+  return tokens;
 }

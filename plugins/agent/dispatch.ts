@@ -6,7 +6,9 @@ import { checkArgs, type Tool } from "#plugins/tools";
 import type { ToolResult } from "#plugins/toolsrv";
 import { parseArgs } from "./args.ts";
 import { allowed } from "./context.ts";
+import { tokensOf } from "./estimate.ts";
 import type { Outcome } from "./history.ts";
+import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
@@ -140,7 +142,7 @@ async function run(
   const result = await (rt.turn && alone ? rt.turn.reads.through(tool.scope, key, work) : work());
   const plain = { content: wording(result, signal), isError: result.status !== "ok", at: rt.at };
   const after = (await untilStop(rt.deps.call(postTool, plain, draft), signal))?.value ?? plain;
-  return { content: after.isError ? after.content : capped(rt, after.content), isError: after.isError };
+  return { content: capped(rt, after.content), isError: after.isError };
 }
 
 /** What the model reads. A call that was stopped is told from one that failed, and from one that was refused. */
@@ -151,11 +153,12 @@ function wording({ status, content }: ToolResult, signal: AbortSignal): string {
   return content.startsWith("error: ") ? content : `error: ${content}`;
 }
 
-/** Long successful results are cut at a line. How to read on is said by the tools that can: it differs from one to another. */
+/** Long results, and those that would take half of the window, are cut at a line. How to read on is said by the tools that can: it differs from one to another. */
 function capped(rt: Runtime, content: string): string {
-  const max = rt.deps.options.resultBytes;
   const size = Buffer.byteLength(content);
-  if (max === 0 || size <= max) return content;
+  const half = (rt.window?.tokens ?? limits.context) / 2;
+  const max = Math.min(rt.deps.options.resultBytes || size, Math.floor((size * half) / tokensOf(content)));
+  if (size <= max) return content;
   const text = cutText(content, max);
   const line = text.lastIndexOf("\n") + 1;
   const shown = line > 0 ? text.slice(0, line) : text;

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Message, ReasoningBlock, ToolCall } from "#plugins/backends";
+import { tokensOf } from "./estimate.ts";
 
 export type UserMessage = Extract<Message, { role: "user" }>;
 export type AssistantMessage = Extract<Message, { role: "assistant" }>;
@@ -21,8 +22,8 @@ export interface History {
   readonly open: readonly ToolCall[];
   /** Results that are known but wait for those of earlier calls. */
   readonly early: readonly ToolMessage[];
-  /** Bytes of content, tool names and arguments: what the context estimate counts. */
-  readonly bytes: number;
+  /** Estimate for content, tool names and arguments. */
+  readonly tokens: number;
   /** `id`, or a fresh one where it is blank or was used before. It counts as used from then on. */
   mint(id: string): string;
   /** undefined: blank, not stored. */
@@ -43,11 +44,11 @@ export function history(): History {
   let calls: ToolCall[] = [];
   const results = new Map<string, ToolMessage>();
   const ids = new Set<string>();
-  let bytes = 0;
+  let tokens = 0;
 
   const add = <M extends Message>(message: M): M => {
     messages.push(message);
-    bytes += sizeOf(message);
+    tokens += sizeOf(message);
     return message;
   };
   const settled = () => {
@@ -64,8 +65,8 @@ export function history(): History {
     get early() {
       return calls.flatMap((call) => results.get(call.id) ?? []);
     },
-    get bytes() {
-      return bytes;
+    get tokens() {
+      return tokens;
     },
     mint(id) {
       let fresh = id.trim();
@@ -110,16 +111,15 @@ export function history(): History {
       messages = [];
       calls = [];
       results.clear();
-      bytes = 0;
+      tokens = 0;
     },
   };
 }
 
 function sizeOf(message: Message): number {
-  let size = Buffer.byteLength(message.content);
+  let size = tokensOf(message.content);
   if (message.role === "assistant")
-    for (const call of message.toolCalls ?? [])
-      size += Buffer.byteLength(call.name) + Buffer.byteLength(JSON.stringify(call.args));
+    for (const call of message.toolCalls ?? []) size += tokensOf(call.name) + tokensOf(JSON.stringify(call.args));
   return size;
 }
 

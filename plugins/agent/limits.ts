@@ -25,7 +25,7 @@ export const limits = {
   idle: 300_000,
   /** Time for a stream to end by itself after the reply's finish mark. */
   streamEnd: 2_000,
-  /** A successful tool result, as the model gets it. */
+  /** A tool result, as the model gets it. */
   toolResult: 64 * 1024,
   /** Results of read calls that are kept for equal ones of the same turn. */
   readCache: 16 << 20,

@@ -1,5 +1,6 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
 import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
+import { counted } from "./context.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { watchPrefix } from "./prefix.ts";
@@ -81,6 +82,7 @@ export async function stream(
         case "usage": {
           const totals = { ...rt.totals };
           addUsage(totals, event.usage);
+          if (!event.usage.estimated) counted(rt, event.usage.input);
           void record(rt, { kind: "totals", totals });
           rt.watch.set("usage", usageText(totals));
           rt.deps.call(usageHook, event.usage, rt.at, rt.provider.model);

@@ -35,11 +35,13 @@ export interface Model {
   /** What a strict provider would have refused. */
   readonly complaints: string[];
   replies: Reply[];
+  /** Tokens. */
+  window: number;
   backend(model: string): Backend;
 }
 
 export function scriptedModel(): Model {
-  const self: Model = { requests: [], complaints: [], replies: [], backend };
+  const self: Model = { requests: [], complaints: [], replies: [], window: 1000, backend };
   function backend(initial: string): Backend {
     let model = initial;
     return {
@@ -50,7 +52,7 @@ export function scriptedModel(): Model {
       setModel(name) {
         model = name;
       },
-      contextLength: async () => 1000,
+      contextLength: async () => self.window,
       models: async () => ["big", "small"],
       chatStream: (messages, tools, _params, signal) => stream({ messages: [...messages], tools: [...tools], signal }),
     };

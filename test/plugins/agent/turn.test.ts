@@ -189,6 +189,7 @@ test("a long result is cut at a line, and the sizes are said", async () => {
 test("H-050: a result of 64 KiB is sent whole, a longer one is cut there", async () => {
   const sizes = [64 * 1024, 5_000_000];
   const { fs, A, model, idle } = await startAgent({ run: ({ args }) => ok("x".repeat(sizes[Number(args.n)] ?? 0)) });
+  model.window = 128_000;
   model.replies = [calls(call("look", { n: 0 }), call("look", { n: 1 })), say("ok")];
   await fs.write(`${A}/prompt`, "go");
   await idle();
