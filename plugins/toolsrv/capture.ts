@@ -7,8 +7,8 @@ export interface Capture {
   result(): { head: string; tail: string; omitted: number };
 }
 
-/** Bytes of head and tail; what lies between them is counted, exactly, and forgotten. */
-export function capture(headSize = 64 << 10, tailSize = 64 << 10): Capture {
+/** Bytes of head and tail: by default as much as the model gets of one result. What lies between them is counted, exactly, and forgotten. */
+export function capture(headSize = 32 << 10, tailSize = 31 << 10): Capture {
   const head = Buffer.alloc(headSize);
   const ring = Buffer.alloc(tailSize);
   let headLength = 0;

@@ -6,7 +6,7 @@ import { expandBraces, globTest, hasWildcard, literalStart } from "./glob.mjs";
 import { allowedPath, explain } from "./paths.mjs";
 import { walk } from "./walk.mjs";
 
-const maxOutput = 64 << 10;
+const maxOutput = 62 << 10;
 
 const args = readArgs();
 const given = needString(args, "pattern");

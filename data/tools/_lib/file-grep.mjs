@@ -9,7 +9,7 @@ import { search } from "./search.mjs";
 import { types } from "./types.mjs";
 import { walk } from "./walk.mjs";
 
-const maxOutput = 64 << 10;
+const maxOutput = 62 << 10;
 const maxFile = 64 << 20;
 const modes = ["files_with_matches", "content", "count"];
 

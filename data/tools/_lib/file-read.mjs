@@ -5,7 +5,7 @@ import { markSeen } from "./markers.mjs";
 import { allowedPath } from "./paths.mjs";
 import { clip, splitLines } from "./text.mjs";
 
-const maxOutput = 64 << 10;
+const maxOutput = 62 << 10;
 const maxColumns = 2000;
 
 const args = readArgs();
