@@ -1,7 +1,8 @@
 /** The logger that core and plugins write to. A plugin (log-pino) gives a real one; without one, nothing is written. */
 import { token } from "./services.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 /** `fields` must never hold a key or a token. */
 export interface Logger {

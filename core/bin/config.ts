@@ -1,5 +1,5 @@
 /** olliesrv config check|init. */
-import { constants, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
 import { configDir, packageRoot } from "../config/paths.ts";
@@ -39,6 +39,9 @@ async function check(asked: string | undefined): Promise<number> {
   return 0;
 }
 
+const head =
+  "/** What olliesrv runs with. Swapping a part is swapping its line; `olliesrv config check` tries it. */\n";
+
 function init(): number {
   const folder = configDir();
   const config = join(folder, "ollie.config.ts");
@@ -46,7 +49,8 @@ function init(): number {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const root = packageRoot();
   // The package's own config is the best example: every plugin stands there on a line of its own.
-  copyFileSync(join(root, "ollie.config.ts"), config, constants.COPYFILE_EXCL);
+  const own = readFileSync(join(root, "ollie.config.ts"), "utf8").replace(/^\/\*\*.*\*\/\n/, "");
+  writeFileSync(config, `${head}${own}`, { flag: "wx" });
   const paths = {
     ollie: [join(root, "core/index.ts")],
     "ollie/tree": [join(root, "core/tree/index.ts")],
@@ -72,8 +76,11 @@ function init(): number {
     skipLibCheck: true,
   };
   const tsconfig = join(folder, "tsconfig.json");
-  if (!existsSync(tsconfig))
+  const wrote = [config];
+  if (!existsSync(tsconfig)) {
     writeFileSync(tsconfig, `${JSON.stringify({ compilerOptions: { ...options, paths } }, undefined, 2)}\n`);
-  console.log(`wrote ${config}`);
+    wrote.push(tsconfig);
+  }
+  console.log(wrote.map((path) => `wrote ${path}`).join("\n"));
   return 0;
 }

@@ -41,6 +41,10 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   const flags: Flags = { config: values.config, listen: values.listen };
+  if (rest.length > 0 && ["start", "fgstart", "stop", "status"].includes(verb ?? "")) {
+    console.error(`olliesrv: ${verb} takes no argument ${JSON.stringify(rest[0])} (see olliesrv --help)`);
+    return 2;
+  }
   switch (verb) {
     case "start":
       return start(flags);
@@ -215,8 +219,11 @@ export function run(args: string[]): void {
   main(args).then(
     (code) => process.exit(code),
     (error) => {
-      console.error(`olliesrv: ${messageOf(error).replaceAll("\n", "\nolliesrv: ")}`);
-      process.exit((error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") ? 2 : 1);
+      const misuse = (error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS") ?? false;
+      // Of Node's text the first sentence says what is wrong.
+      const text = misuse ? `${messageOf(error).split(". ")[0]} (see olliesrv --help)` : messageOf(error);
+      console.error(`olliesrv: ${text.replaceAll("\n", "\nolliesrv: ")}`);
+      process.exit(misuse ? 2 : 1);
     },
   );
 }

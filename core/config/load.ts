@@ -8,6 +8,9 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { messageOf, OllieError } from "../errors.ts";
+import { logLevels } from "../log.ts";
+import { parseAddr } from "../ninep/addr.ts";
+import type { Use } from "../plugin.ts";
 import type { Config } from "./define.ts";
 import { configDir, packageRoot } from "./paths.ts";
 
@@ -61,10 +64,16 @@ export async function loadConfig(asked: string | undefined, cwd: string, env: En
   try {
     module = file === ownConfig() ? await importOwn(file) : await importUsers(file, env);
   } catch (error) {
-    throw new OllieError("E_CONFIG", `${file}: ${messageOf(error)}`, { cause: error });
+    throw new OllieError("E_CONFIG", `${file}: ${importFault(error)}`, { cause: error });
   }
   return { config: checked(module.default, file), file, why };
 }
+
+/** In the words of the config: without the list of requiring files, and with `ollie` where the alias put a path. */
+const importFault = (error: unknown): string =>
+  messageOf(error)
+    .replace(/\nRequire stack:.*$/s, "")
+    .replaceAll(join(packageRoot(), "dist", "core", "index.js"), "ollie");
 
 function checked(config: unknown, file: string): Config {
   const bad = (what: string) => new OllieError("E_CONFIG", `${file}: ${what}`);
@@ -76,7 +85,32 @@ function checked(config: unknown, file: string): Config {
   const keys = ["listen", "log", "plugins"];
   const unknown = Object.keys(config).find((key) => !keys.includes(key));
   if (unknown) throw bad(`unknown key ${JSON.stringify(unknown)} (keys: ${keys.join(" ")})`);
+  for (const { def, use } of plugins as Use[]) {
+    const slip = Object.keys(use).find((key) => !useKeys.includes(key));
+    if (slip)
+      throw bad(`${def.name}: unknown key ${JSON.stringify(slip)} in its second argument (keys: ${useKeys.join(" ")})`);
+  }
+  const { log, listen } = config as Config;
+  if (log !== undefined && !logLevels.includes(log))
+    throw bad(`log: unknown level ${JSON.stringify(log)} (levels: ${logLevels.join(" ")})`);
+  checkListen(listen, bad);
   return config as Config;
+}
+
+const useKeys = ["rename", "without", "off"];
+
+/** What the types refuse in an editor: a config need not have been seen by one. */
+function checkListen(listen: unknown, bad: (what: string) => Error): void {
+  if (listen === undefined || listen === "unix") return;
+  if (typeof listen !== "string") {
+    if (typeof listen === "object" && listen !== null && ("unix" in listen || "tcp" in listen)) return;
+    throw bad('listen is none of "unix", an address, { unix: PATH }, { tcp: { port } }');
+  }
+  try {
+    parseAddr(listen);
+  } catch (error) {
+    throw bad(`listen: ${messageOf(error)}`);
+  }
 }
 
 /** Built, it is CommonJS, for which Node need not start its loader of ES modules. */

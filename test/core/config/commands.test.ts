@@ -51,7 +51,20 @@ describe("config check", () => {
     ],
     ["a syntax error", "export default {", /.+/],
     ["a throw", 'throw new Error("no luck");', /no luck/],
-    ["a module that is not there", 'import "./gone.ts";', /gone/],
+    ["a module that is not there", 'import "./gone.ts";', /gone.ts'\n$/],
+    ["a plugin that is not there", 'import gone from "ollie/plugins/gone"; gone();', /'ollie\/plugins\/gone'\n$/],
+    ["an unknown level", config("events()", 'log: "loud" as never,'), /log: unknown level "loud" \(levels: debug info/],
+    [
+      "an address that is none",
+      config("events()", 'listen: "foo" as never,'),
+      /listen: address "foo" is none of unix!/,
+    ],
+    ["a listen that is none", config("events()", "listen: 5 as never,"), /listen is none of "unix"/],
+    [
+      "a slip in the second argument",
+      config("events(undefined, { witout: [] } as never)"),
+      /events: unknown key "witout" in its second argument \(keys: rename without off\)/,
+    ],
   ])("with %s: status 1, the file and one sentence, no stack", (_what, text, message) => {
     const f = folders();
     const file = f.put("my.ts", text);
@@ -81,6 +94,18 @@ describe("config check", () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
+  test("an unknown option, or a word too many, is status 2 and one sentence", () => {
+    const { olliesrv } = folders();
+    expect(olliesrv("--nope")).toMatchObject({
+      status: 2,
+      err: "olliesrv: Unknown option '--nope' (see olliesrv --help)\n",
+    });
+    expect(olliesrv("status", "now")).toMatchObject({
+      status: 2,
+      err: 'olliesrv: status takes no argument "now" (see olliesrv --help)\n',
+    });
+  });
+
   test("a wrong command line is status 2 with the usage", () => {
     for (const args of [["config"], ["config", "chek"], ["config", "check", "extra"]])
       expect(folders().olliesrv(...args)).toMatchObject({
@@ -94,7 +119,10 @@ describe("config init", () => {
   test("writes a config that is good and that tsc understands, and leaves one alone that is there", () => {
     const f = folders();
     const cfg = join(f.home, ".config/ollie");
-    expect(f.olliesrv("config", "init")).toMatchObject({ status: 0, out: `wrote ${cfg}/ollie.config.ts\n` });
+    expect(f.olliesrv("config", "init")).toMatchObject({
+      status: 0,
+      out: `wrote ${cfg}/ollie.config.ts\nwrote ${cfg}/tsconfig.json\n`,
+    });
     const { out } = f.olliesrv("config", "check");
     expect(out).toContain(`${cfg}/ollie.config.ts (the user's config) is good`);
     const plugin = `import { definePlugin, leaf, Root } from "ollie";
