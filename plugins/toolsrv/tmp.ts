@@ -29,7 +29,8 @@ export function tmpDirs(base: string): TmpDirs {
     of(session, agent) {
       const mine = sessionDir(session);
       const agentDir = join(mine, short(agent));
-      if (mkdirSync(mine, { recursive: true, mode: 0o700 }) !== undefined) writeFileSync(join(mine, ownerFile), owner);
+      if (mkdirSync(mine, { recursive: true, mode: 0o700 }) !== undefined)
+        writeFileSync(join(mine, ownerFile), owner, { mode: 0o600 });
       mkdirSync(agentDir, { recursive: true, mode: 0o700 });
       return { session: mine, agent: agentDir };
     },
