@@ -105,7 +105,7 @@ function addPath(native: Native, ruleset: number, path: string, wanted: number, 
   }
   try {
     const stat = fstatSync(fd, { bigint: true });
-    if (id !== undefined && id !== `${stat.dev}:${stat.ino}`)
+    if (id && id !== `${stat.dev}:${stat.ino}`)
       throw new Error(`${path} was replaced while the sandbox was made, run the call again`);
     const allowed = stat.isDirectory() ? wanted : wanted & ofFiles;
     if (allowed === 0) return;

@@ -6,7 +6,7 @@ export interface Grant {
   /** Absolute, without symbolic links. */
   path: string;
   mode: Mode;
-  /** `device:inode` when it was resolved: rules bind to these, and a folder that was made anew is another one. */
+  /** `device:inode` when it was resolved: rules bind to these, and a folder that was made anew is another one. Empty: any. */
   id: string;
 }
 
