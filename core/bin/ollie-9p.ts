@@ -3,6 +3,7 @@
  * ollie-9p: files of a 9P server from the command line. Bundled into one CommonJS file, which is what starts fastest, so: no
  * top-level await, no import.meta, and nothing loaded that a plain read does not need.
  */
+import { writeSync } from "node:fs";
 import { type Client, connect, RemoteError } from "../ninep/client.ts";
 import { lines } from "./input.ts";
 import { type Job, UsageError, type Verb, verbs } from "./verbs.ts";
@@ -103,11 +104,26 @@ function parse(words: string[]): Command {
   return { name, verb, args: words, ...options };
 }
 
-function out(data: Uint8Array | string): Promise<void> {
-  return new Promise((resolve) => {
-    if (process.stdout.write(data)) resolve();
-    else process.stdout.once("drain", resolve);
-  });
+/** Made only where descriptor 1 does not block: to make it takes longer than a read does. */
+let stdout: typeof process.stdout | undefined;
+
+async function out(data: Uint8Array | string): Promise<void> {
+  let rest = typeof data === "string" ? Buffer.from(data) : data;
+  while (!stdout && rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") gone(error as NodeJS.ErrnoException);
+      stdout = process.stdout.on("error", gone);
+    }
+  }
+  const to = stdout;
+  if (to && !to.write(rest)) await new Promise<void>((resolve) => to.once("drain", () => resolve()));
+}
+
+/** Whoever read our output has seen enough. */
+function gone(error: NodeJS.ErrnoException): never {
+  process.exit(error.code === "EPIPE" ? status : 1);
 }
 
 function job(client: Client, command: Command, from: () => AsyncIterable<Buffer>): Job {
@@ -185,10 +201,10 @@ async function run(words: string[]): Promise<void> {
   }
 }
 
-function settle(error: unknown): void {
+async function settle(error: unknown): Promise<void> {
   if (error === undefined) return;
   if (interrupted.signal.aborted) status = interrupted.signal.reason;
-  else if (error instanceof Exit && error.status === 0) process.stdout.write(error.message);
+  else if (error instanceof Exit && error.status === 0) await out(error.message);
   else if (error instanceof Exit) report(error.message, error.status);
   else if (error instanceof UsageError) report(`${error.message} (see ollie-9p --help)`, 2);
   else report(explain(error, undefined), 1);
@@ -203,10 +219,13 @@ function interrupt(code: number): void {
 
 process.on("SIGINT", () => interrupt(130));
 process.on("SIGTERM", () => interrupt(143));
-// Whoever read our output has seen enough.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? status : 1));
+
+/** Exiting ends the connection and a standard input that goes on; a write ends after all that was printed before. */
+function leave(): void {
+  if (stdout) stdout.write("", () => process.exit(status));
+  else process.exit(status);
+}
 
 run(process.argv.slice(2))
   .then(() => settle(undefined), settle)
-  // The write ends after all that was printed before; exiting ends the connection and a standard input that goes on.
-  .then(() => process.stdout.write("", () => process.exit(status)));
+  .then(leave);

@@ -67,7 +67,7 @@ async function build() {
       vendor("zod"),
       vendor("tapable"),
       testing(),
-      program("dist/bin/ollie-9p.cjs", "core/bin/ollie-9p.ts", { format: "cjs", minifyWhitespace: true }),
+      program("dist/bin/ollie-9p.cjs", "core/bin/ollie-9p.ts", { format: "cjs", minify: true }),
       program("dist/toolsrv.js", "plugins/toolsrv/server/entry.ts"),
       program("dist/o.js", "plugins/o/main.ts"),
     ])),
