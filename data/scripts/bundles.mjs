@@ -67,7 +67,7 @@ function separate(names) {
 }
 
 // What Node takes longest to load, and a start has no need of. Their functions are what our sources use.
-const dear = ["node:child_process", "node:crypto", "node:zlib"];
+const dear = ["node:child_process", "node:crypto", "node:net", "node:zlib"];
 
 /** Modules of Node that are loaded with the first call of one of their functions. */
 const lazyBuiltins = {
@@ -103,7 +103,7 @@ export function bundleOptions(bundle, libraries) {
     supported: { "dynamic-import": false },
     // One byte a character: read fast, kept small.
     charset: "ascii",
-    minifyWhitespace: true,
+    minify: true,
     plugins: [shared(bundle, link), separate(libraries), lazyBuiltins],
   };
 }
