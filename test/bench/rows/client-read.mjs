@@ -1,26 +1,34 @@
-// The whole life of `ollie-9p read PATH` beside a daemon that runs.
+// The whole life of `ollie-9p read PATH` beside a daemon that runs: the time it takes, and the CPU.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../../data/scripts/setup.mjs";
-import { node, place, spawnDaemon } from "../daemon.mjs";
+import { cost, node, place, spawnDaemon } from "../daemon.mjs";
 
-export default {
-  name: "ollie-9p read",
-  against: "node -e 0",
-  goal: 1.3,
-  rounds: 25,
-  async setup() {
-    const where = place();
-    const running = spawnDaemon(where);
-    while (!existsSync(where.socket)) await sleep(5);
-    return {
-      baseline: () => node(["-e", "0"]),
-      measured: () => node([join(root, "dist/bin/ollie-9p.cjs"), "read", "session/idx"], where.env),
-      async close() {
-        await running.stop();
-        where.remove();
-      },
-    };
+const nothing = ["-e", "0"];
+const read = [join(root, "dist/bin/ollie-9p.cjs"), "read", "session/idx"];
+const common = { against: "node -e 0", goal: 1.3, rounds: 25 };
+
+/** `run(args, env)` gives what is compared. */
+async function beside(run) {
+  const where = place();
+  const running = spawnDaemon(where);
+  while (!existsSync(where.socket)) await sleep(5);
+  return {
+    baseline: () => run(nothing),
+    measured: () => run(read, where.env),
+    async close() {
+      await running.stop();
+      where.remove();
+    },
+  };
+}
+
+export default [
+  { ...common, name: "ollie-9p read", setup: () => beside(node) },
+  {
+    ...common,
+    name: "ollie-9p read: CPU",
+    setup: () => beside(async (args, env) => (await cost(args, env)).cpu),
   },
-};
+];
