@@ -4,13 +4,17 @@ import type { Scenario } from "./scenario.ts";
 const intro =
   "This is the offline script of ollie, not a model: it answers every prompt with the same few lines. The tools are real, though";
 
-const report = `
+const forModel =
+  "For a model, put OLLIE_OPENAI_KEY (or OLLIE_OPENAI_URL for a server of your own) into the environment or into ~/.config/ollie/env and open a new session.";
+
+const report = `This is the offline script of ollie, not a model. What the tool \`{{tool}}\` really said:
+
 \`\`\`
 {{result}}
 \`\`\`
-That is what the tool \`{{tool}}\` really said. The script also knows \`run: COMMAND\`, \`read: FILE\` and \`write: FILE TEXT\`.
+The script also knows \`run: COMMAND\`, \`read: FILE\` and \`write: FILE TEXT\`.
 
-For a model, put OLLIE_OPENAI_KEY (or OLLIE_OPENAI_URL for a server of your own) into the environment or into ~/.config/ollie/env and open a new session. The file \`backends\` says which backend is used and why.
+${forModel} The file \`backends\` says which backend is used and why.
 `;
 
 const call = (name: string, args: Record<string, string>) => ({ call: { name, args } });
@@ -55,7 +59,7 @@ export const offline: Scenario = {
       repeat: "always",
       steps: [
         {
-          text: `${intro}, but none is loaded here.\n\nFor a model, put OLLIE_OPENAI_KEY (or OLLIE_OPENAI_URL for a server of your own) into the environment or into ~/.config/ollie/env and open a new session.\n`,
+          text: `${intro}, but none is loaded here.\n\n${forModel}\n`,
         },
       ],
     },
