@@ -1,6 +1,7 @@
 /** The registry of backends: who is there, which one is used, with which model. */
 import { messageOf, NineError, OllieError } from "#core";
 import type { Backend, BackendFactory, Backends, Choice } from "#plugins/backends";
+import { isCredential } from "#plugins/sessions";
 import { ledger } from "./ledger.ts";
 import { modelLists } from "./lists.ts";
 import { rowOf } from "./prices.ts";
@@ -79,6 +80,12 @@ export function registry(options: RegistryOptions = {}): Registry {
         const taken = [...factories.values()].some((f) => f.name === name || f.aliases?.includes(name));
         if (taken) throw new OllieError("E_CONFLICT", `backends: ${name} is already registered`);
       }
+      const shown = factory.credentials.find((name) => !isCredential(name));
+      if (shown !== undefined)
+        throw new OllieError(
+          "E_CONFIG",
+          `backend ${factory.name}: credential ${shown} would reach tools (its name must end in _KEY, _TOKEN or _SECRET)`,
+        );
       factories.set(factory.name, factory);
       return () => {
         if (factories.get(factory.name) === factory) factories.delete(factory.name);

@@ -124,7 +124,10 @@ export interface Backend {
 export interface BackendFactory {
   readonly name: string;
   readonly aliases?: readonly string[];
-  /** Names of environment variables that hold its credentials: never given to a tool. */
+  /**
+   * Names of environment variables that hold its credentials: never given to a tool. What is kept from tools goes by the
+   * name, so one that does not end in _KEY, _TOKEN or _SECRET is refused by `register`.
+   */
   readonly credentials: readonly string[];
   /** Whether it can be used now, and one line why (not): shown by `backends`. Quick, never throws. */
   available(): Promise<{ ok: boolean; why: string }>;
@@ -153,6 +156,7 @@ export interface ModelFacts {
 }
 
 export interface Backends {
+  /** Throws OllieError: its name is taken, or a credential's name would not keep it from tools. */
   register(factory: BackendFactory): () => void;
   names(): string[];
   /** The backend for agents that name none. Throws NineError where OLLIE_BACKEND names an unknown one. */

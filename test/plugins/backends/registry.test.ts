@@ -1,8 +1,15 @@
 /** Which backend is used, with which model. */
 import { expect, test } from "vitest";
+import { anthropicBackend } from "../../../plugins/backend-anthropic/factory.ts";
+import { copilotBackend } from "../../../plugins/backend-copilot/index.ts";
+import { geminiBackend } from "../../../plugins/backend-gemini/index.ts";
+import { kiroBackend } from "../../../plugins/backend-kiro/index.ts";
+import { ollamaBackend } from "../../../plugins/backend-ollama/index.ts";
+import { openaiBackend, openrouterBackend } from "../../../plugins/backend-openai/factory.ts";
 import { modelLists } from "../../../plugins/backends/lists.ts";
 import { type RegistryOptions, registry } from "../../../plugins/backends/registry.ts";
 import { type Backend, BackendError, type BackendFactory } from "../../../plugins/backends/types.ts";
+import { toolEnv } from "../../../plugins/toolsrv/env.ts";
 
 interface Fake extends Partial<BackendFactory> {
   ok?: boolean;
@@ -96,6 +103,20 @@ test("names and aliases are registered once, and given back", () => {
   expect(made.names()).toEqual(["kiro", "script"]);
   undo();
   expect(made.names()).toEqual(["kiro"]);
+});
+
+test("H-061: a credential whose name would let it pass to tools is refused, those of the stock backends are not", () => {
+  const made = registryOf([]);
+  expect(() => made.register(fake("acme", { credentials: ["ACME_API_KEY", "ACME_PAT"] }))).toThrow(
+    "backend acme: credential ACME_PAT would reach tools (its name must end in _KEY, _TOKEN or _SECRET)",
+  );
+  expect(made.names()).toEqual([]);
+  const stock = [anthropicBackend(), openaiBackend(), openrouterBackend(), geminiBackend(), ollamaBackend()];
+  for (const factory of [...stock, copilotBackend(), kiroBackend()]) {
+    made.register(factory);
+    expect(factory.credentials.length).toBeGreaterThan(0);
+    expect(toolEnv(Object.fromEntries(factory.credentials.map((name) => [name, "secret"])))).toEqual({});
+  }
 });
 
 test("model: asked for, OLLIE_MODEL, the config, the default, the table", async () => {
