@@ -9,13 +9,17 @@ import * as messages from "../../fakes/anthropic.ts";
 import * as chat from "../../fakes/openai.ts";
 import type { Fake } from "../../fakes/scripted.ts";
 import { daemon, leftovers, place } from "../../soak/daemon.ts";
+import type { ContractFake } from "./contract.ts";
+import { chatContract } from "./contract-fakes.ts";
+import { geminiContract, kiroContract, ollamaContract } from "./contract-wires.ts";
 
 beforeAll(() => {
   const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
   expect(status).toBe(0);
 }, 60_000);
 
-const key = "zk-planted-8d2f5b7c31";
+// Copilot takes a token of its own by what it begins with.
+const key = "tid=zk-planted-8d2f5b7c31";
 const A = "session/s1/agent/a1";
 
 /** Files that block, or that a read changes. */
@@ -67,36 +71,82 @@ async function until(probe: () => Promise<boolean>): Promise<void> {
   throw new Error(`waited in vain for ${probe}`);
 }
 
-interface Wire {
-  fake: (options: { key: string }) => Promise<Fake>;
-  env: (fake: Fake) => Record<string, string>;
-  call: (name: string, args: object) => chat.Parts[number];
-  text: (text: string) => chat.Parts[number];
-  error: string;
+interface Provider {
+  url: string;
+  readonly requests: readonly unknown[];
+  close(): Promise<void>;
 }
 
-const openaiWire = {
-  fake: chat.openaiFake,
-  call: chat.call,
-  text: chat.text,
-  error: `data: {"error":{"type":"server_error","message":"key ${key} overloaded"}}\n\n`,
-};
+interface Wire {
+  fake(): Promise<Provider>;
+  env(url: string): Record<string, string>;
+}
+
+/** What is answered: a call of a tool that shows its environment, and errors that repeat the key where the wire lets them. */
+function script(fake: Fake, say: { call: typeof chat.call; text: typeof chat.text }, error: string): Fake {
+  fake.reply(say.call("shell", { command: show }));
+  fake.reply(say.text("seen"));
+  fake.error(400, { message: `no such field, key ${key}` });
+  fake.exactly(chat.raw(error), chat.eof());
+  fake.reply(say.text("well"));
+  fake.models(chat.status(401), chat.raw(`{"error":{"message":"bad key ${key}"}}`));
+  return fake;
+}
+
+function told<F extends ContractFake>(fake: F): F {
+  fake.say({ calls: [{ name: "shell", args: { command: show } }] });
+  fake.say({ text: "seen" });
+  fake.fail(400, { message: `no such field, key ${key}` });
+  fake.fail(503, { message: `overloaded, key ${key}` });
+  fake.say({ text: "well" });
+  fake.models({ status: 401 });
+  return fake;
+}
+
+const show = "env; cat /proc/self/environ | tr '\\0' '\\n'";
+const inBand = `data: {"error":{"type":"server_error","message":"key ${key} overloaded"}}\n\n`;
+const openai = async () => script(await chat.openaiFake({ key }), chat, inBand);
+const anthropic = async () =>
+  script(
+    await messages.anthropicFake({ key }),
+    messages,
+    `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"key ${key}"}}\n\n`,
+  );
 
 test.each<[string, Wire]>([
-  ["openai", { ...openaiWire, env: ({ url }) => ({ OLLIE_OPENAI_URL: url, OLLIE_OPENAI_KEY: key }) }],
-  ["openrouter", { ...openaiWire, env: ({ url }) => ({ OLLIE_OPENROUTER_URL: url, OPENROUTER_API_KEY: key }) }],
+  ["openai", { fake: openai, env: (url) => ({ OLLIE_OPENAI_URL: url, OLLIE_OPENAI_KEY: key }) }],
+  ["openrouter", { fake: openai, env: (url) => ({ OLLIE_OPENROUTER_URL: url, OPENROUTER_API_KEY: key }) }],
+  ["anthropic", { fake: anthropic, env: (url) => ({ OLLIE_ANTHROPIC_URL: url, ANTHROPIC_API_KEY: key }) }],
   [
-    "anthropic",
+    "copilot",
     {
-      fake: messages.anthropicFake,
-      env: ({ url }) => ({ OLLIE_ANTHROPIC_URL: url, ANTHROPIC_API_KEY: key }),
-      call: messages.call,
-      text: messages.text,
-      error: `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"key ${key}"}}\n\n`,
+      fake: async () => told(await chatContract()),
+      env: (url) => ({ OLLIE_COPILOT_URL: `${url}/v1`, COPILOT_GITHUB_TOKEN: key }),
     },
   ],
-])("the key of %s is in no log, event, error, saved file or environment of a tool", async (backend, wire) => {
-  const fake = await wire.fake({ key });
+  [
+    "gemini",
+    {
+      fake: async () => told(await geminiContract()),
+      env: (url) => ({ OLLIE_GEMINI_URL: url, GEMINI_API_KEY: key }),
+    },
+  ],
+  [
+    "ollama",
+    {
+      fake: async () => told(await ollamaContract()),
+      env: (url) => ({ OLLIE_OLLAMA_URL: url, OLLIE_OLLAMA_KEY: key }),
+    },
+  ],
+  [
+    "kiro",
+    {
+      fake: async () => told(Object.assign(await kiroContract(), { token: key })),
+      env: (url) => ({ OLLIE_KIRO_URL: url, OLLIE_KIRO_TOKEN: key }),
+    },
+  ],
+])("H-061: the key of %s is in no log, event, error, saved file or environment of a tool", async (backend, wire) => {
+  const fake = await wire.fake();
   onTestFinished(() => fake.close());
   const at = place({ OLLIE_BACKEND: backend, OLLIE_MODEL: "fake-1" });
   onTestFinished(async () => {
@@ -105,7 +155,7 @@ test.each<[string, Wire]>([
   });
   const secret = join(at.dir, ".config/ollie/env");
   mkdirSync(join(at.dir, ".config/ollie"), { recursive: true, mode: 0o700 });
-  const lines = Object.entries(wire.env(fake)).map(([name, value]) => `${name}=${value}\n`);
+  const lines = Object.entries(wire.env(fake.url)).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(secret, lines.join(""), { mode: 0o600 });
 
   const running = await daemon(at);
@@ -122,19 +172,12 @@ test.each<[string, Wire]>([
   await client.wstat(`session/s1/agent/${(await readable(client, "session/idx")).split("\t")[5]}`, { name: "a1" });
   const idle = () => until(async () => (await readable(client, `${A}/state`)) === "idle\n");
 
-  // A tool that shows its environment; errors that repeat the key, by status and in the stream.
-  fake.reply(wire.call("shell", { command: "env; cat /proc/self/environ | tr '\\0' '\\n'" }));
-  fake.reply(wire.text("seen"));
   await client.write(`${A}/prompt`, "show your environment");
   await idle();
-  fake.error(400, { message: `no such field, key ${key}` });
   await client.write(`${A}/prompt`, "fail");
   await idle();
-  fake.exactly(chat.raw(wire.error), chat.eof());
-  fake.reply(wire.text("well"));
-  await client.write(`${A}/prompt`, "fail in the stream");
+  await client.write(`${A}/prompt`, "fail once more");
   await idle();
-  fake.models(chat.status(401), chat.raw(`{"error":{"message":"bad key ${key}"}}`));
   await client.rdwr("ctl", "invalidate models");
   await client.rdwr(`session/s1/ctl`, "save");
 
