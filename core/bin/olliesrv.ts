@@ -2,10 +2,10 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { loadConfig } from "../config/load.ts";
-import { dataDir } from "../config/paths.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
+import { absolutePaths, dataDir } from "../config/paths.ts";
 import { messageOf } from "../errors.ts";
 import { createKernel, type Kernel } from "../kernel.ts";
 import { namespaceDir, parseAddr } from "../ninep/addr.ts";
@@ -83,6 +83,11 @@ function answers(address: string): Promise<boolean> {
   });
 }
 
+function absoluteAddress(address: string): string {
+  const addr = parseAddr(address);
+  return "unix" in addr ? `unix!${resolve(addr.unix)}` : address;
+}
+
 const logFile = (): string => join(dataDir(), "log", "olliesrv.log");
 
 async function start(flags: Flags): Promise<number> {
@@ -91,14 +96,15 @@ async function start(flags: Flags): Promise<number> {
     console.log(`olliesrv already runs at ${address}`);
     return 0;
   }
+  const { file: config } = findConfig(flags.config, process.cwd(), process.env);
   mkdirSync(join(dataDir(), "log"), { recursive: true, mode: 0o700 });
   const log = openSync(logFile(), "a", 0o600);
   const from = readFileSync(logFile()).length;
-  const forward = [
-    ...(flags.config ? ["--config", flags.config] : []),
-    ...(flags.listen ? ["--listen", flags.listen] : []),
-  ];
-  const child = spawn(process.execPath, [process.argv[1] as string, "fgstart", ...forward], {
+  const forward = ["--config", config, ...(flags.listen ? ["--listen", absoluteAddress(flags.listen)] : [])];
+  // It keeps no folder busy, so what is relative is made absolute here.
+  const child = spawn(process.execPath, [resolve(process.argv[1] as string), "fgstart", ...forward], {
+    cwd: "/",
+    env: { ...absolutePaths(process.env, process.cwd()), PWD: "/" },
     detached: true,
     stdio: ["ignore", log, log],
   });

@@ -29,7 +29,7 @@ export function env(name: string, fallback?: string): string {
   return ref as unknown as string;
 }
 
-/** The text of a file without its last newline, read when the plugin starts and never shown. */
+/** The text of a file without its last newline, read when the plugin starts and never shown. `path` is absolute: a daemon works in /. */
 export function file(path: string): string {
   const ref: Reference = {
     [reference]: () => readFileSync(path, "utf8").replace(/\r?\n$/, ""),

@@ -1,7 +1,7 @@
 /** Where things lie: this package's files, the user's config and data. Variables win over defaults. */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 type Env = NodeJS.ProcessEnv;
@@ -20,6 +20,18 @@ function findRoot(start: string): string {
     if (existsSync(file) && JSON.parse(readFileSync(file, "utf8")).name === "ollie") return dir;
     if (dir === dirname(dir)) throw new Error(`no package "ollie" above ${start}`);
   }
+}
+
+const pathVariable = /^(NAMESPACE|TMPDIR|OLLIE_CONFIG|OLLIE_SCRIPT|OLLIE_TMPDIR|OLLIE_\w+_PATH)$/;
+
+/** A copy of `env` in which paths that are relative to `cwd`, also in colon lists, hold in any folder. */
+export function absolutePaths(env: Env, cwd: string): Env {
+  const absolute = (path: string) => (path === "" || path.startsWith("~") ? path : resolve(cwd, path));
+  const entries = Object.entries(env).map(([name, value]) => [
+    name,
+    value !== undefined && pathVariable.test(name) ? value.split(":").map(absolute).join(":") : value,
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** `~` and `~/…` only, never `~user`. */

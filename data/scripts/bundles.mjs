@@ -67,7 +67,7 @@ function separate(names) {
 }
 
 // What Node takes longest to load, and a start has no need of. Their functions are what our sources use.
-const dear = ["node:child_process", "node:crypto", "node:net", "node:zlib"];
+const dear = ["node:child_process", "node:crypto", "node:net", "node:worker_threads", "node:zlib"];
 
 /** Modules of Node that are loaded with the first call of one of their functions. */
 const lazyBuiltins = {
@@ -78,7 +78,8 @@ const lazyBuiltins = {
     );
     build.onLoad({ filter: /.*/, namespace: "lazy builtin" }, ({ path }) => {
       const all = Object.entries(require(path)).filter(([, value]) => typeof value === "function");
-      const call = (name) => `export function ${name}(...args) { return require("${path}").${name}(...args); }`;
+      const call = (name) =>
+        `export function ${name}(...args) { const { ${name}: it } = require("${path}"); return new.target ? new it(...args) : it(...args); }`;
       return { contents: all.map(([name]) => call(name)).join("\n") };
     });
   },
