@@ -20,12 +20,13 @@ interface Calls {
   refused: number[];
   /** Refused where their first argument is one of `keep`. */
   kept: number[];
+  /** As if the kernel had no such call. The folder of a thread in /proc is a pidfd, too, and which it is can not be seen here. */
+  absent: number[];
   setpriority: number;
-  io_uring: number[];
+  prlimit64: number;
   ioctl: number;
   fcntl: number;
   pidfd_open: number;
-  pidfd_send_signal: number;
   socket: number;
   sendto: number;
   sendmsg: number;
@@ -33,19 +34,19 @@ interface Calls {
 }
 
 // asm/unistd_64.h and asm-generic/unistd.h. refused: ptrace process_vm_readv process_vm_writev add_key request_key keyctl
-// userfaultfd bpf perf_event_open; kept: kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo prlimit64 sched_setaffinity;
-// io_uring: setup enter register.
+// userfaultfd bpf perf_event_open; kept: kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo sched_setaffinity;
+// absent: io_uring_setup io_uring_enter io_uring_register pidfd_send_signal, which programs know to do without.
 const calls: Record<Arch, Calls> = {
   x64: {
     audit: 0xc000003e,
     refused: [101, 310, 311, 248, 249, 250, 323, 321, 298],
-    kept: [62, 200, 234, 129, 297, 302, 203],
+    kept: [62, 200, 234, 129, 297, 203],
+    absent: [425, 426, 427, 424],
     setpriority: 141,
-    io_uring: [425, 426, 427],
+    prlimit64: 302,
     ioctl: 16,
     fcntl: 72,
     pidfd_open: 434,
-    pidfd_send_signal: 424,
     socket: 41,
     sendto: 44,
     sendmsg: 46,
@@ -54,13 +55,13 @@ const calls: Record<Arch, Calls> = {
   arm64: {
     audit: 0xc00000b7,
     refused: [117, 270, 271, 217, 218, 219, 282, 280, 241],
-    kept: [129, 130, 131, 138, 240, 261, 122],
+    kept: [129, 130, 131, 138, 240, 122],
+    absent: [425, 426, 427, 424],
     setpriority: 140,
-    io_uring: [425, 426, 427],
+    prlimit64: 261,
     ioctl: 29,
     fcntl: 25,
     pidfd_open: 434,
-    pidfd_send_signal: 424,
     socket: 198,
     sendto: 206,
     sendmsg: 211,
@@ -95,7 +96,6 @@ const F_SETOWN = 8;
 const F_SETSIG = 10;
 const F_SETOWN_EX = 15;
 const PIDFD_THREAD = 0o200;
-const PIDFD_SIGNAL_THREAD = 1;
 const MSG_FASTOPEN = 0x20000000;
 const IPPROTO_MPTCP = 262;
 const IPPROTO_SCTP = 132;
@@ -124,7 +124,7 @@ export function filter({ network, keep, arch }: FilterOptions): Buffer {
     load(NUMBER),
     ...(arch === "x64" ? giveIf(X32, KILL, AT_LEAST) : []),
     ...c.refused.flatMap((nr) => giveIf(nr, fail(EPERM))),
-    ...c.io_uring.flatMap((nr) => giveIf(nr, fail(ENOSYS))),
+    ...c.absent.flatMap((nr) => giveIf(nr, fail(ENOSYS))),
     ...c.kept.flatMap((nr) => forArgument(nr, 0, keep, EPERM)),
     ...forArgument(c.setpriority, 1, keep, EPERM),
     ...forArgument(c.ioctl, 1, [TIOCSTI, TIOCLINUX], EPERM),
@@ -139,8 +139,8 @@ export function filter({ network, keep, arch }: FilterOptions): Buffer {
       give(ALLOW),
     ]),
     ...forArgument(c.pidfd_open, 1, [PIDFD_THREAD], EPERM, ANY_BIT),
-    // With the folder of a thread in /proc as its descriptor it reaches one thread, or its whole process.
-    ...forArgument(c.pidfd_send_signal, 3, [PIDFD_SIGNAL_THREAD], EPERM, ANY_BIT),
+    // Any thread stands for its process here, and Landlock is not asked: one's own limits only.
+    ...forCall(c.prlimit64, [load(argument(0)), ...giveIf(0, ALLOW), give(fail(EPERM))]),
     ...(network === "tcp" ? tcpOnly(c) : []),
     ...(network === "open" ? [] : forCall(c.socket, sockets(network))),
     give(ALLOW),

@@ -135,7 +135,7 @@ describe.each(["landlock", "bwrap"] as const)("in the stock profile, by %s", (wa
     const pid = Number(/SSH_AGENT_PID=(\d+)/.exec(agent.stdout)?.[1]);
     try {
       p.env.SSH_AUTH_SOCK = socket;
-      const list = "echo ${SSH_AUTH_SOCK:-none}; ssh-add -l";
+      const list = "printenv SSH_AUTH_SOCK || echo none; ssh-add -l";
       expect((await p.shell(list)).content).toMatch(/none\n/);
       p.profile("agent", "ssh_agent: true\n");
       p.profile("default", "ssh_agent: true\n");
