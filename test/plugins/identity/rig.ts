@@ -1,0 +1,194 @@
+/** A daemon in a process of its own, a person who uses it, and what an attacker tries from inside a tool. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { bundle, toolsrvEntry } from "../toolsrv/bundle.ts";
+
+export interface Person {
+  name: string;
+  uid: number;
+}
+
+/** Root has other ways than a normal user: where the tests run as root, both are tried. */
+export const people: Person[] =
+  process.getuid?.() === 0
+    ? [
+        { name: "root", uid: 0 },
+        { name: "nobody", uid: 65534 },
+      ]
+    : [{ name: userInfo().username, uid: process.getuid?.() ?? -1 }];
+
+process.stdout.write(`identity is tried as: ${people.map(({ name }) => name).join(", ")}\n`);
+
+export interface Programs {
+  daemon: string;
+  toolsrv: string;
+  cli: string;
+  attempt: string;
+  remove(): void;
+}
+
+export async function programs(): Promise<Programs> {
+  const daemon = await bundle("test/plugins/identity/daemon.ts");
+  const toolsrv = await toolsrvEntry();
+  const cli = await bundle("core/bin/ollie-9p.ts");
+  const attempt = await bundle("test/plugins/identity/attempt.ts");
+  const files = [daemon, toolsrv, cli, attempt];
+  return {
+    ...{ daemon, toolsrv, cli, attempt },
+    remove() {
+      for (const file of files) rmSync(file, { force: true });
+    },
+  };
+}
+
+export type Act = [verb: "read" | "write" | "rdwr" | "remove" | "rename", path: string, text?: string];
+
+export interface Attempt {
+  addr?: string;
+  uname?: string;
+  acts: Act[];
+}
+
+export interface Rig {
+  dir: string;
+  /** Where agents work. */
+  work: string;
+  /** Dial string of the main socket. */
+  main: string;
+  /** What a person's program `ollie-9p` says; `before`: words in front of the command. */
+  user(args: string[], options?: { input?: string; before?: string[]; uid?: number }): Promise<string>;
+  /** What a tool of the agent gives. */
+  tool(agent: string, tool: string, args: Record<string, unknown>): Promise<string>;
+  shell(agent: string, command: string): Promise<string>;
+  /** The shell command that makes an attempt. */
+  command(attempt: Attempt): string;
+  /** What came of an attempt made by a tool, `ok …` or the error, for each act. */
+  attempt(agent: string, attempt: Attempt): Promise<string[]>;
+  /** Folders of the sockets of agents. */
+  sockets(kind?: "a" | "h"): string[];
+  readonly process: ChildProcess;
+  /** What it said at its start. */
+  said: string;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface RigOptions {
+  person: Person;
+  programs: Programs;
+  identity?: Record<string, unknown>;
+  env?: Record<string, string>;
+  /** Words in front of the daemon's command. */
+  before?: string[];
+  /** An earlier rig's folder. */
+  dir?: string;
+}
+
+/** A folder for temporary files that the person can enter: the tests' own may be closed to all but us. */
+function placeFor({ uid }: Person): string {
+  if (uid === process.getuid?.()) return tmpdir();
+  const found = [tmpdir(), "/var/tmp", "/dev/shm"].find((dir) => isOpen(dir));
+  if (found === undefined) throw new Error("no folder for temporary files is open to everybody: make /var/tmp so");
+  return found;
+}
+
+function isOpen(dir: string): boolean {
+  const { mode } = statSync(dir);
+  return (mode & 0o001) !== 0 && (dir === dirname(dir) || isOpen(dirname(dir)));
+}
+
+const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** A daemon with sessions s1 (agents a1 and a2) and s2 (agent b1). */
+export async function start(options: RigOptions): Promise<Rig> {
+  const { person, programs: p } = options;
+  const dir = options.dir ?? mkdtempSync(join(placeFor(person), "ollie-id-"));
+  const [home, run, ns, work] = ["home", "run", "ns", "work"].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const one of [dir, home, run, ns, work]) {
+    mkdirSync(one, { recursive: true, mode: 0o700 });
+    chownSync(one, person.uid, person.uid);
+  }
+  const env: Record<string, string> = {
+    ...{ PATH: process.env.PATH ?? "", HOME: home, NAMESPACE: ns, XDG_RUNTIME_DIR: run, TMPDIR: dir },
+    ...{ USER: person.name, OLLIE_AGENTS_PATH: join(work, "agents"), ...options.env },
+  };
+  const ids = process.getuid?.() === 0 ? { uid: person.uid, gid: person.uid } : {};
+  const main = join(ns, "ollie");
+  const config = { toolsrv: p.toolsrv, listen: { unix: main }, ...options.identity };
+  const words = [...(options.before ?? []), process.execPath, p.daemon, JSON.stringify(config)];
+  const daemon = spawn(words[0] as string, words.slice(1), {
+    ...{ env, ...ids, cwd: "/" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said = await new Promise<string>((done) => {
+    let text = "";
+    daemon.stdout?.on("data", (chunk) => {
+      text += chunk;
+      if (text.includes("\n")) done(text.trim());
+    });
+    daemon.once("exit", () => done(text.trim()));
+  });
+
+  const user: Rig["user"] = async (args, { input = "", before = [], uid = person.uid } = {}) => {
+    const all = [...before, process.execPath, p.cli, ...args];
+    const who = process.getuid?.() === 0 ? { uid, gid: uid } : {};
+    const child = spawn(all[0] as string, all.slice(1), { env, ...who, cwd: "/", stdio: ["pipe", "pipe", "pipe"] });
+    let text = "";
+    child.stdout?.on("data", (chunk) => (text += chunk));
+    child.stderr?.on("data", (chunk) => (text += chunk));
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input);
+    await once(child, "close");
+    return text.trim();
+  };
+  const tool: Rig["tool"] = async (agent, name, args) => {
+    const session = agent.startsWith("a") ? "s1" : "s2";
+    const said = await user(["rdwr", "run"], { input: JSON.stringify({ session, agent, tool: name, args }) });
+    return said.replace(/\n?\[sandbox: off[^\n]*$/, "");
+  };
+  const shell: Rig["shell"] = (agent, command) => tool(agent, "shell", { command });
+  const command: Rig["command"] = (attempt) =>
+    `${quote(process.execPath)} ${quote(p.attempt)} ${quote(JSON.stringify(attempt))}`;
+  if (said === "ready" && options.dir === undefined) {
+    await user(["rdwr", "session/new"], { input: `name=s1 cwd=${work} agent=default` });
+    await user(["rdwr", "session/new"], { input: "name=s2" });
+    for (const [session, name] of [
+      ["s1", "a1"],
+      ["s1", "a2"],
+      ["s2", "b1"],
+    ])
+      await user(["rdwr", `session/${session}/agent/new`], { input: `cwd=${work} agent=default name=${name}` });
+  }
+  return {
+    ...{ dir, work, main: `unix!${main}`, user, tool, shell, command, process: daemon, said },
+    async attempt(agent, attempt) {
+      const text = await shell(agent, command(attempt));
+      try {
+        return JSON.parse(text.split("\n").find((line) => line.startsWith("[")) ?? "");
+      } catch {
+        throw new Error(`the attempt could not be made: ${text}`);
+      }
+    },
+    sockets(kind = "a") {
+      try {
+        return readdirSync(join(run, "ollie", kind)).map((name) => join(run, "ollie", kind, name));
+      } catch {
+        return [];
+      }
+    },
+    async stop(signal = "SIGTERM") {
+      if (daemon.exitCode === null && daemon.signalCode === null) {
+        daemon.kill(signal);
+        await once(daemon, "exit");
+      }
+      if (signal === "SIGTERM") rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
