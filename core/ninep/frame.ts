@@ -14,7 +14,7 @@ export interface Framer {
    */
   push(chunk: Buffer): void;
   /** Whether there are messages that were kept back. */
-  readonly kept: boolean;
+  kept(): boolean;
   /** Gives out what was kept back, as long as it is not full again. */
   resume(): void;
 }
@@ -94,9 +94,7 @@ export function framer(
   };
   return {
     push,
-    get kept() {
-      return rest !== undefined;
-    },
+    kept: () => rest !== undefined,
     resume() {
       const kept = rest;
       rest = undefined;

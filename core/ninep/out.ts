@@ -23,46 +23,69 @@ export interface Out {
 
 /** `onRoom` is called each time the other side has taken all. */
 export function output(duplex: Duplex, onRoom: () => void): Out {
-  /** Replies that are not bytes yet. */
+  /** Replies that are not bytes yet, since the other side does not read. */
   let queue: Rmsg[] = [];
   let queued = 0;
   let held = 0;
   let scheduled = false;
   let wakes: Set<() => void> | undefined;
+  /** Where replies become bytes as they come; `at` of them are filled. */
+  let slab: Buffer | undefined;
+  let at = 0;
+  /** Bytes that earlier writes have left waiting: asking the stream for each message costs. */
+  let backlog = 0;
 
-  /** Whether the bytes were taken, so that `bytes` can serve again. */
-  const write = (bytes: Buffer): boolean => {
+  const take = (): Buffer => {
+    const one = spare ?? Buffer.allocUnsafeSlow(SLAB);
+    // A write to a pair within this process may come back here before it returns.
+    spare = undefined;
+    return one;
+  };
+  const write = (bytes: Buffer) => {
+    duplex.write(bytes);
+    backlog = duplex.writableLength;
+  };
+  const flushSlab = () => {
+    if (!slab) return;
+    const mine = slab;
+    const size = duplex.destroyed || duplex.writableEnded ? 0 : at;
+    slab = undefined;
+    at = 0;
+    if (size === 0) {
+      spare = mine;
+      return;
+    }
     // Behind a backlog bytes wait: they must not keep a whole slab each.
     const waits = duplex.writableLength > 0;
-    duplex.write(waits ? Buffer.from(bytes) : bytes);
-    return waits || duplex.writableLength === 0;
+    write(waits ? Buffer.from(mine.subarray(0, size)) : mine.subarray(0, size));
+    if (waits || backlog === 0) spare = mine;
+  };
+  const put = (msg: Rmsg) => {
+    const size = sizeOf(msg);
+    if (size > SLAB) {
+      flushSlab();
+      const large = Buffer.allocUnsafeSlow(size);
+      encodeInto(msg, large, 0);
+      write(large);
+      return;
+    }
+    if (at + size > SLAB) flushSlab();
+    slab ??= take();
+    at = encodeInto(msg, slab, at);
   };
   const flush = () => {
     scheduled = false;
     if (duplex.destroyed || duplex.writableEnded) queue = [];
-    let slab = spare ?? Buffer.allocUnsafeSlow(SLAB);
-    // A write to a pair within this process may come back here before it returns.
-    spare = undefined;
+    backlog = duplex.writableLength;
     let next = 0;
-    let at = 0;
-    for (; next < queue.length && duplex.writableLength + at <= limits.unsent; next++) {
+    for (; next < queue.length && backlog + at <= limits.unsent; next++) {
       const msg = queue[next] as Rmsg;
-      const size = sizeOf(msg);
       queued -= weightOf(msg);
-      if (size > SLAB - at && at > 0) {
-        if (!write(slab.subarray(0, at))) slab = Buffer.allocUnsafeSlow(SLAB);
-        at = 0;
-      }
-      if (size <= SLAB) at = encodeInto(msg, slab, at);
-      else {
-        const large = Buffer.allocUnsafeSlow(size);
-        encodeInto(msg, large, 0);
-        duplex.write(large);
-      }
+      put(msg);
     }
     if (next === queue.length) queue = [];
     else queue.splice(0, next);
-    if (at === 0 || write(slab.subarray(0, at))) spare = slab;
+    flushSlab();
   };
   duplex.on("drain", () => {
     flush();
@@ -73,6 +96,7 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
   });
   return {
     send(msg) {
+      if (held > 0 && queue.length === 0 && backlog + at <= limits.unsent) return put(msg);
       queue.push(msg);
       queued += weightOf(msg);
       if (held > 0 || scheduled) return;
@@ -81,14 +105,15 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
     },
     hold() {
       held++;
+      backlog = duplex.writableLength;
     },
     release() {
       held--;
       if (held === 0 && !scheduled) flush();
     },
-    unsent: () => queued + duplex.writableLength,
+    unsent: () => queued + at + duplex.writableLength,
     room(wake) {
-      if (queued + duplex.writableLength <= limits.unsent) return true;
+      if (queued + at + duplex.writableLength <= limits.unsent) return true;
       wakes ??= new Set();
       wakes.add(wake);
       return false;

@@ -1,23 +1,21 @@
 /** What each message that names a fid does: walk(5), open(5), read(5), clunk(5), remove(5), stat(5). */
 import { NineError, Rerror } from "../errors.ts";
-import type { Tree, Vnode, WriteAnswer } from "../tree/index.ts";
+import type { Answer, Tree, Vnode } from "../tree/index.ts";
 import { type MsgOf, NOFID, OEXEC, ORCLOSE, OREAD, OTRUNC, OWRITE, type Rmsg, sizeOf, type Tmsg } from "./codec.ts";
 import { directoryRead, type Fid, isOpen, newFid, qidOf, statOf } from "./fid.ts";
 import { limits, overLimit } from "./limits.ts";
-import { abortOf, block, newLine, type Request } from "./requests.ts";
+import type { Numbered } from "./numbered.ts";
+import { block, type Home, newLine, type Request } from "./requests.ts";
 import { wstatName } from "./wstat.ts";
 
 export type FidMsg = Exclude<Tmsg, { type: "Tversion" | "Tauth" | "Tattach" | "Tflush" }>;
 
 /** A connection as its messages see it. */
-export interface Session {
-  readonly tree: Tree;
-  readonly fids: Map<number, Fid>;
-  readonly msize: number;
-  reply(request: Request, msg: Rmsg): void;
-  fail(request: Request, error: unknown): void;
-  /** Whether a blocked read may take data now; if not, `wake` is called when it may. */
-  room(wake: () => void): boolean;
+export interface Session extends Home {
+  tree(): Tree;
+  readonly fids: Numbered<Fid>;
+  /** 0: no version was negotiated. */
+  msize: number;
 }
 
 /** Answers now, or later through `s.reply`. Throws NineError for the Rerror. */
@@ -32,9 +30,9 @@ export function perform(s: Session, msg: FidMsg, fid: Fid, request: Request): vo
     case "Tread":
       return read(s, msg, fid, request);
     case "Twrite":
-      return write(s, msg, fid, request);
+      return write(msg, fid, request);
     case "Tclunk":
-      return clunk(s, fid, request, () => s.reply(request, { type: "Rclunk", tag: request.tag }));
+      return clunk(fid, request);
     case "Tremove":
       return remove(s, fid, request);
     case "Tstat":
@@ -48,19 +46,19 @@ function walk(s: Session, msg: MsgOf<"Twalk">, fid: Fid, request: Request): void
   const { wname, newfid } = msg;
   if (isOpen(fid)) throw new NineError(Rerror.open);
   if (newfid !== msg.fid) {
-    if (s.fids.has(newfid) || newfid === NOFID) throw new NineError(Rerror.dupFid);
+    if (s.fids.get(newfid) || newfid === NOFID) throw new NineError(Rerror.dupFid);
     if (s.fids.size >= limits.fids) throw overLimit("fids");
   }
   let node = fid.node;
   const wqid = [];
   for (const name of wname) {
     try {
-      node = step(s.tree, node, name, fid);
+      node = step(s.tree(), node, name, fid);
     } catch (error) {
       if (wqid.length === 0) throw error;
       break;
     }
-    wqid.push(qidOf(s.tree, node, fid.principal));
+    wqid.push(qidOf(s.tree(), node, fid.principal));
   }
   if (wqid.length === wname.length) {
     if (newfid === msg.fid) fid.node = node;
@@ -80,7 +78,7 @@ const isName = (name: string): boolean => name !== "" && name !== "." && name !=
 function open(s: Session, msg: MsgOf<"Topen">, fid: Fid, request: Request): void {
   if (isOpen(fid)) throw new NineError(Rerror.open);
   const { node, principal } = fid;
-  const { tree } = s;
+  const tree = s.tree();
   const kind = msg.mode & 3;
   const trunc = (msg.mode & OTRUNC) !== 0;
   if (msg.mode & ~(3 | OTRUNC | ORCLOSE)) throw new NineError(Rerror.badMode);
@@ -112,30 +110,16 @@ function read(s: Session, msg: MsgOf<"Tread">, fid: Fid, request: Request): void
     return s.reply(request, { type: "Rread", tag: request.tag, data });
   }
   if (!fid.file) throw new NineError(Rerror.badUse);
-  fid.file.read(msg.offset, count, {
-    get abort() {
-      return abortOf(request);
-    },
-    room: s.room,
-    ok: (data) => s.reply(request, { type: "Rread", tag: request.tag, data }),
-    fail: (error) => s.fail(request, error),
-  });
+  fid.file.read(msg.offset, count, request);
   if (request.done) return;
   fid.reads ??= new Set();
   fid.reads.add(request);
   request.reading = fid;
 }
 
-function write(s: Session, msg: MsgOf<"Twrite">, fid: Fid, request: Request): void {
+function write(msg: MsgOf<"Twrite">, fid: Fid, request: Request): void {
   if (!fid.file) throw new NineError(Rerror.badUse);
-  const answer: WriteAnswer = {
-    get abort() {
-      return abortOf(request);
-    },
-    ok: (count) => s.reply(request, { type: "Rwrite", tag: request.tag, count }),
-    fail: (error) => s.fail(request, error),
-  };
-  fid.file.write(msg.data, answer, msg.offset);
+  fid.file.write(msg.data, request, msg.offset);
   wait(fid, request);
 }
 
@@ -146,29 +130,29 @@ function wait(fid: Fid, request: Request): void {
   block(fid.line, request);
 }
 
-function clunk(s: Session, fid: Fid, request: Request, then: () => void): void {
-  for (const one of fid.reads ?? []) {
-    one.abort?.abort(new NineError(Rerror.clunked));
-    s.fail(one, Rerror.clunked);
-  }
-  if (!fid.file) return then();
-  fid.file.close(true, { ok: then, fail: (error) => s.fail(request, error) });
+/** `then`, when the fid's file has closed well: by itself that is the reply. */
+function clunk(fid: Fid, request: Request, then: Answer<void> = request): void {
+  if (fid.reads)
+    for (const one of fid.reads) {
+      one.cancel(Rerror.clunked);
+      one.fail(Rerror.clunked);
+    }
+  if (fid.file) fid.file.close(true, then);
+  else then.ok();
 }
 
 function remove(s: Session, fid: Fid, request: Request): void {
-  clunk(s, fid, request, () =>
-    s.tree.remove(fid.node, fid.principal, {
-      ok: () => s.reply(request, { type: "Rremove", tag: request.tag }),
-      fail: (error) => s.fail(request, error),
-    }),
-  );
+  clunk(fid, request, {
+    ok: () => s.tree().remove(fid.node, fid.principal, request),
+    fail: (error) => request.fail(error),
+  });
 }
 
 function stat(s: Session, fid: Fid, request: Request): void {
   const reply: Rmsg = {
     type: "Rstat",
     tag: request.tag,
-    stat: statOf(s.tree, fid.node, fid.principal, fid.file?.length()),
+    stat: statOf(s.tree(), fid.node, fid.principal, fid.file?.length()),
   };
   // Names and owners are short, so only a small msize needs the sum.
   if (s.msize < 2048 && sizeOf(reply) > s.msize) throw new NineError(`stat is over msize ${s.msize}`);
@@ -177,12 +161,11 @@ function stat(s: Session, fid: Fid, request: Request): void {
 
 function wstat(s: Session, msg: MsgOf<"Twstat">, fid: Fid, request: Request): void {
   const { node, principal } = fid;
-  const now = statOf(s.tree, node, principal, fid.file?.length());
-  const name = wstatName(msg.stat, now, principal.name, () => s.tree.mayWrite(node, principal));
-  const ok = () => s.reply(request, { type: "Rwstat", tag: request.tag });
-  if (name === undefined) return ok();
+  const now = statOf(s.tree(), node, principal, fid.file?.length());
+  const name = wstatName(msg.stat, now, principal.name, () => s.tree().mayWrite(node, principal));
+  if (name === undefined) return request.ok();
   if (!isName(name)) throw new NineError(Rerror.badName);
   request.fixed = true;
-  s.tree.rename(node, name, principal, { ok, fail: (error) => s.fail(request, error) });
+  s.tree().rename(node, name, principal, request);
   wait(fid, request);
 }

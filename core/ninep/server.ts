@@ -9,6 +9,7 @@ import { decode, type Msg, type MsgOf, NOFID, ProtocolError, type Tmsg } from ".
 import { type Fid, isOpen, newFid, qidOf } from "./fid.ts";
 import { framer } from "./frame.ts";
 import { limits, overLimit } from "./limits.ts";
+import { Numbered } from "./numbered.ts";
 import { output } from "./out.ts";
 import { type FidMsg, perform, type Session } from "./perform.ts";
 import { block, type Line, newLine, type Request, requests } from "./requests.ts";
@@ -24,45 +25,32 @@ export interface ServeOptions {
 export interface Connection {
   /** Ends it: nothing uncommitted takes effect. */
   close(): void;
-  readonly closed: boolean;
 }
 
 /** Serves until the other side hangs up or `close` is called. */
 export function serve(duplex: Duplex, options: ServeOptions): Connection {
   const out = output(duplex, hear);
-  const pending = requests(out.send);
-  const fids = new Map<number, Fid>();
+  const pending = requests(out.send, () => session);
+  const fids = new Numbered<Fid>();
   /** What waits for a pending attach. */
   const gate = newLine();
   /** Bytes of writes that wait in lines. */
   let waiting = 0;
   let paused = false;
   let closed = false;
-  let msize = 0;
 
   const fail = (request: Request, error: unknown) =>
     pending.reply(request, {
       type: "Rerror",
       tag: request.tag,
-      ename: cutText(messageOf(error), Math.min(msize - 9, 0xffff)),
+      ename: cutText(messageOf(error), Math.min(session.msize - 9, 0xffff)),
     });
-  const session: Session = {
-    get tree() {
-      return options.tree();
-    },
-    get msize() {
-      return msize;
-    },
-    fids,
-    reply: pending.reply,
-    fail,
-    room: out.room,
-  };
+  // No getters: an object that has some is a dictionary, 300 bytes for each connection.
+  const session: Session = { tree: options.tree, msize: 0, fids, reply: pending.reply, fail, room: out.room };
 
   /** Ends all that is pending and open; nothing uncommitted takes effect. */
   function reset(reason: string): void {
-    const all = [...fids.values()];
-    fids.clear();
+    const all = fids.clear();
     for (const line of [gate, ...all.map((fid) => fid.line)]) {
       if (!line) continue;
       line.busy = undefined;
@@ -75,11 +63,11 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
 
   function version(msg: MsgOf<"Tversion">): void {
     reset("session reset");
-    msize = 0;
+    session.msize = 0;
     const size = Math.min(msg.msize, limits.maxMsize);
     if (size < limits.minMsize) return refuse(msg.tag, `msize: ${size} is under the least of ${limits.minMsize}`);
     const known = msg.version === "9P2000" || msg.version.startsWith("9P2000.");
-    if (known) msize = size;
+    if (known) session.msize = size;
     out.send({ type: "Rversion", tag: msg.tag, msize: size, version: known ? "9P2000" : "unknown" });
   }
 
@@ -88,10 +76,10 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
   /** A message: at once, or behind what a pending attach or its fid holds up. */
   function accept(msg: Tmsg): void {
     if (msg.type === "Tversion") return version(msg);
-    if (msize === 0) return refuse(msg.tag, "no version was negotiated");
+    if (session.msize === 0) return refuse(msg.tag, "no version was negotiated");
     let request: Request;
     try {
-      request = pending.begin(msg.tag);
+      request = pending.begin(msg.type, msg.tag);
     } catch (error) {
       return refuse(msg.tag, messageOf(error));
     }
@@ -150,7 +138,7 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
 
   function attach(msg: MsgOf<"Tattach">, request: Request): void {
     if (msg.afid !== NOFID) throw new NineError(Rerror.noAuth);
-    if (fids.has(msg.fid) || msg.fid === NOFID) throw new NineError(Rerror.dupFid);
+    if (fids.get(msg.fid) || msg.fid === NOFID) throw new NineError(Rerror.dupFid);
     if (fids.size >= limits.fids) throw overLimit("fids");
     if (msg.aname !== "" && msg.aname !== "/") throw new NineError(`aname ${JSON.stringify(msg.aname)} is not served`);
     const settle = (who: Principal | string) => {
@@ -174,7 +162,8 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
       let msg: Msg;
       try {
         msg = decode(buf, start, end);
-        if (msg.type.startsWith("R")) throw new ProtocolError(`${msg.type} is not a request`, msg.tag);
+        // Replies have odd numbers.
+        if ((buf[start + 4] as number) & 1) throw new ProtocolError(`${msg.type} is not a request`, msg.tag);
       } catch (error) {
         const tag = error instanceof ProtocolError ? error.tag : undefined;
         if (tag === undefined) throw error;
@@ -182,7 +171,7 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
       }
       accept(msg as Tmsg);
     },
-    () => (msize === 0 ? limits.maxMsize : msize),
+    () => session.msize || limits.maxMsize,
     isFull,
   );
 
@@ -199,7 +188,7 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
 
   /** Goes on where too much was unsent: a client that asks without reading is not heard until it has read. */
   function hear(): void {
-    while (!closed && !isFull() && incoming.kept) receive(incoming.resume);
+    while (!closed && !isFull() && incoming.kept()) receive(incoming.resume);
     if (paused === isFull()) return;
     paused = !paused;
     if (paused) duplex.pause();
@@ -226,9 +215,6 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
     close() {
       end("server closed the connection");
       duplex.destroy();
-    },
-    get closed() {
-      return closed;
     },
   };
 }

@@ -13,6 +13,7 @@ import type { Base } from "./scope.ts";
 export interface Abort {
   readonly signal: AbortSignal;
   readonly aborted: boolean;
+  /** A text becomes a NineError, if somebody asked for the signal: making an error costs more than a whole read. */
   abort(reason?: unknown): void;
   /** Runs at abort; returns its undo. */
   onAbort(fn: () => void): () => void;
@@ -26,15 +27,15 @@ class LazyAbort implements Abort {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.aborted) this.#controller.abort(this.#reason);
+    if (this.aborted) this.#controller.abort(reasonOf(this.#reason));
     return this.#controller.signal;
   }
 
-  abort(reason: unknown = new NineError("interrupted")): void {
+  abort(reason: unknown = "interrupted"): void {
     if (this.aborted) return;
     this.aborted = true;
     this.#reason = reason;
-    this.#controller?.abort(reason);
+    this.#controller?.abort(reasonOf(reason));
     const listeners = this.#listeners;
     this.#listeners = undefined;
     if (listeners) for (const fn of listeners) fn();
@@ -51,15 +52,17 @@ class LazyAbort implements Abort {
   }
 }
 
+const reasonOf = (reason: unknown): unknown => (typeof reason === "string" ? new NineError(reason) : reason);
+
 export const lazyAbort = (): Abort => new LazyAbort();
 
 class Context implements Base {
   readonly fid: object;
   readonly principal: Principal;
   readonly #node: Vnode;
-  readonly #abort: Abort;
+  #abort: Abort | undefined;
 
-  constructor(node: Vnode, fid: object, principal: Principal, abort: Abort) {
+  constructor(node: Vnode, fid: object, principal: Principal, abort?: Abort) {
     this.fid = fid;
     this.principal = principal;
     this.#node = node;
@@ -72,12 +75,13 @@ class Context implements Base {
   }
 
   get signal(): AbortSignal {
+    this.#abort ??= lazyAbort();
     return this.#abort.signal;
   }
 }
 
-/** What a handler is called with: the base and the instances on the way to `node`. */
-export const contextFor = (node: Vnode, fid: object, principal: Principal, abort: Abort): Base =>
+/** What a handler is called with: the base and the instances on the way to `node`. Without `abort` nothing aborts its signal. */
+export const contextFor = (node: Vnode, fid: object, principal: Principal, abort?: Abort): Base =>
   new Context(node, fid, principal, abort);
 
 /** Where guarded errors go, and how plugin code is attributed. */
@@ -141,6 +145,42 @@ export function guard(host: GuardHost): Guard {
     host.report(owner.name, `${verb} ${node.spec.path}`, error);
     return new NineError(`${owner.name}: ${verb} ${pathForSure(node)}: ${messageOf(error)}`);
   };
+  /** Apart from `run`, so that a synchronous call pays for none of these closures. */
+  function later<T>(
+    owner: Owner,
+    verb: string,
+    node: Vnode,
+    limit: number,
+    result: PromiseLike<T>,
+    answer: Answer<T>,
+    abort: Abort | undefined,
+  ): void {
+    let settled = false;
+    const once = (act: () => void) => {
+      if (settled) return;
+      settled = true;
+      late.delete(call);
+      owner.opens.delete(call);
+      act();
+    };
+    const giveUp = (error: NineError) =>
+      once(() => {
+        answer.fail(error);
+        abort?.abort(error);
+      });
+    const call: Call = {
+      deadline: Date.now() + limit,
+      expire: () => giveUp(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`))),
+      end: (cause) => giveUp(cause instanceof NineError ? cause : new NineError("interrupted")),
+    };
+    owner.opens.add(call);
+    if (limit > 0) watch(call);
+    // A thenable of foreign make may throw; a promise comes back as it is.
+    Promise.resolve(result).then(
+      (value) => once(() => answer.ok(value)),
+      (error) => once(() => answer.fail(errorOf(owner, verb, node, error))),
+    );
+  }
   return {
     host,
     errorOf,
@@ -159,32 +199,8 @@ export function guard(host: GuardHost): Guard {
       } catch (error) {
         return answer.fail(errorOf(owner, verb, node, error));
       }
-      if (!isThenable(result)) return answer.ok(result as T);
-      let settled = false;
-      const once = (act: () => void) => {
-        if (settled) return;
-        settled = true;
-        late.delete(call);
-        owner.opens.delete(call);
-        act();
-      };
-      const giveUp = (error: NineError) =>
-        once(() => {
-          answer.fail(error);
-          abort?.abort(error);
-        });
-      const call: Call = {
-        deadline: Date.now() + limit,
-        expire: () => giveUp(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`))),
-        end: (cause) => giveUp(cause instanceof NineError ? cause : new NineError("interrupted")),
-      };
-      owner.opens.add(call);
-      if (limit > 0) watch(call);
-      // A thenable of foreign make may throw; a promise comes back as it is.
-      Promise.resolve(result).then(
-        (value) => once(() => answer.ok(value)),
-        (error) => once(() => answer.fail(errorOf(owner, verb, node, error))),
-      );
+      if (isThenable(result)) later(owner, verb, node, limit, result, answer, abort);
+      else answer.ok(result as T);
     },
   };
 }

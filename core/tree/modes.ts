@@ -9,6 +9,7 @@ import type { ReadAnswer, Reader, Site, WriteAnswer, Writer } from "./open.ts";
 import type { Principal } from "./principal.ts";
 import { blockOnceReader, snapshotReader, streamReader } from "./readers.ts";
 import { repliers } from "./repliers.ts";
+import type { Base } from "./scope.ts";
 import { closeWriter, messageWriter } from "./writers.ts";
 
 export interface OpenFile {
@@ -43,70 +44,113 @@ const closedWriter: Writer = {
 };
 
 /** Opens a file node; rights were checked by the caller. Subscribes at once where the kind blocks. */
-export function openFile(node: Vnode, principal: Principal, options: OpenOptions, guard: Guard): OpenFile {
-  const file = node.spec as BuiltFile;
-  const fid = {};
-  const abort = lazyAbort();
-  const context = (of: Abort) => contextFor(node, fid, principal, of);
-  const site: Site = { node, file, guard, principal, fid, abort, context };
-  const [reader, writer] = parts(site, options);
-  const ending: Ending = {
-    end(cause) {
-      abort.abort(cause ?? new NineError("gone"));
-      reader.end(cause);
-    },
-  };
-  const homes = [file.owner.opens, ...opensOf(node.life)];
-  for (const home of homes) home.add(ending);
-  const stopped = (): NineError | undefined =>
-    file.owner.stopped ? new NineError(`${file.owner.name}: plugin stopped`) : undefined;
-  const dead = (): NineError | undefined =>
-    stopped() ?? (isEnded(node.life) ? new NineError(Rerror.removed) : undefined);
-  return {
-    node,
-    read(offset, count, answer) {
-      // Who follows an instance reads to the end of it, and the reply to a `kill` can still be read.
-      const outlives = isBlocking(file) || (file.spec.rdwr && reader.length() !== undefined);
-      const why = outlives ? stopped() : dead();
-      if (why) return answer.fail(why);
-      reader.read(offset, count, answer);
-    },
-    write(data, answer) {
-      const why = dead();
-      if (why) return answer.fail(why);
-      writer.write(data, answer);
-    },
-    close(commit, answer) {
-      for (const home of homes) home.delete(ending);
-      const why = commit && writer.pending() ? dead() : undefined;
-      const done = () => {
-        abort.abort(new NineError(Rerror.clunked));
-        reader.close();
-      };
-      if (why) {
-        done();
-        return answer.fail(why);
-      }
-      writer.close(commit, {
-        ok() {
-          done();
-          answer.ok();
-        },
-        fail(error) {
-          done();
-          answer.fail(error);
-        },
-      });
-    },
-    length: () => reader.length(),
-  };
+export const openFile = (node: Vnode, principal: Principal, options: OpenOptions, guard: Guard): OpenFile =>
+  new Opened(node, principal, options, guard);
+
+/** One record for a fid: as closures its parts took longer to make than a walk, an open and a clunk together. */
+class Opened implements OpenFile, Site, Ending {
+  readonly node: Vnode;
+  readonly file: BuiltFile;
+  readonly guard: Guard;
+  readonly principal: Principal;
+  readonly fid = {};
+  readonly #reader: Reader;
+  readonly #writer: Writer;
+  #abort: Abort | undefined;
+
+  constructor(node: Vnode, principal: Principal, options: OpenOptions, guard: Guard) {
+    this.node = node;
+    this.file = node.spec as BuiltFile;
+    this.guard = guard;
+    this.principal = principal;
+    const [reader, writer] = parts(this, options);
+    this.#reader = reader;
+    this.#writer = writer;
+    // Only what may block has to be ended from outside.
+    if (mayBlock(this.file)) for (const home of homes(this)) home.add(this);
+  }
+
+  get abort(): Abort {
+    this.#abort ??= lazyAbort();
+    return this.#abort;
+  }
+
+  context(of: Abort): Base {
+    return contextFor(this.node, this.fid, this.principal, of);
+  }
+
+  read(offset: number, count: number, answer: ReadAnswer): void {
+    const { file } = this;
+    // Who follows an instance reads to the end of it, and the reply to a `kill` can still be read.
+    const outlives = isBlocking(file) || (file.spec.rdwr && this.#reader.length() !== undefined);
+    const why = outlives ? this.#stopped() : this.#dead();
+    if (why) answer.fail(why);
+    else this.#reader.read(offset, count, answer);
+  }
+
+  write(data: Uint8Array, answer: WriteAnswer): void {
+    const why = this.#dead();
+    if (why) answer.fail(why);
+    else this.#writer.write(data, answer);
+  }
+
+  close(commit: boolean, answer: Answer<void>): void {
+    if (mayBlock(this.file)) for (const home of homes(this)) home.delete(this);
+    const why = commit && this.#writer.pending() ? this.#dead() : undefined;
+    if (why) {
+      this.#free();
+      return answer.fail(why);
+    }
+    if (this.#writer === closedWriter) {
+      this.#free();
+      return answer.ok();
+    }
+    this.#writer.close(commit, {
+      ok: () => {
+        this.#free();
+        answer.ok();
+      },
+      fail: (error) => {
+        this.#free();
+        answer.fail(error);
+      },
+    });
+  }
+
+  length(): number | undefined {
+    return this.#reader.length();
+  }
+
+  end(cause?: Error): void {
+    this.#abort?.abort(cause ?? "gone");
+    this.#reader.end(cause);
+  }
+
+  #free(): void {
+    this.#abort?.abort(Rerror.clunked);
+    this.#reader.close();
+  }
+
+  #stopped(): NineError | undefined {
+    const { owner } = this.file;
+    return owner.stopped ? new NineError(`${owner.name}: plugin stopped`) : undefined;
+  }
+
+  #dead(): NineError | undefined {
+    return this.#stopped() ?? (isEnded(this.node.life) ? new NineError(Rerror.removed) : undefined);
+  }
 }
 
 const isBlocking = (file: BuiltFile): boolean => Boolean(file.spec.stream || file.spec.blockOnce);
 
-function* opensOf(life: Life | undefined): Iterable<Set<Ending>> {
+const mayBlock = (file: BuiltFile): boolean => isBlocking(file) || Boolean(file.spec.request);
+
+/** Where an open file is to be found by what may end it: its plugin, and the instances above it. */
+function homes({ file, node }: Opened): Set<Ending>[] {
+  const found = [file.owner.opens];
   // The root never ends, so it keeps no set.
-  for (let at = life; at?.parent; at = at.parent) yield at.opens;
+  for (let at: Life | undefined = node.life; at?.parent; at = at.parent) found.push(at.opens);
+  return found;
 }
 
 function parts(site: Site, { read, write, trunc }: OpenOptions): [Reader, Writer] {

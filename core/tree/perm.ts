@@ -1,7 +1,7 @@
 /** Mode bits and `deny`. The bits of every class that the caller belongs to count together. */
 import { NineError, Rerror } from "../errors.ts";
 import { readable, writable } from "./build.ts";
-import { contextFor, lazyAbort } from "./call.ts";
+import { contextFor } from "./call.ts";
 import { gidOf, uidOf, type Vnode } from "./node.ts";
 import type { Principal } from "./principal.ts";
 
@@ -28,7 +28,7 @@ export function checkOpen(v: Vnode, principal: Principal, read: boolean, write: 
     throw new NineError(Rerror.perm);
   const deny = v.spec.kind === "file" ? v.spec.spec.deny : undefined;
   if (!deny || principal.kind === "user") return;
-  const c = contextFor(v, {}, principal, lazyAbort());
+  const c = contextFor(v, {}, principal);
   for (const op of [...(read ? ["r" as const] : []), ...(write ? ["w" as const] : [])]) {
     const why = deny(principal, op, c);
     if (why !== undefined) throw refusal(why);

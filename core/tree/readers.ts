@@ -1,6 +1,6 @@
 /** Readers of the kinds read, stream and blockOnce. */
 import { messageOf, NineError, Rerror } from "../errors.ts";
-import { type Abort, lazyAbort } from "./call.ts";
+import { type Answer, lazyAbort } from "./call.ts";
 import type { Vnode } from "./node.ts";
 import type { ReadAnswer, Reader, Site } from "./open.ts";
 import type { Base } from "./scope.ts";
@@ -9,8 +9,11 @@ import type { Text } from "./spec.ts";
 
 export const empty = new Uint8Array(0);
 
-export const slice = (data: Uint8Array, offset: number, count: number): Uint8Array =>
-  offset >= data.length ? empty : data.subarray(offset, Math.min(data.length, offset + count));
+export function slice(data: Uint8Array, offset: number, count: number): Uint8Array {
+  // Most files fit into one read, and a view costs as much as the rest of it.
+  if (offset === 0 && count >= data.length) return data;
+  return offset >= data.length ? empty : data.subarray(offset, Math.min(data.length, offset + count));
+}
 
 /** Up to this size the text that a file gave last is kept, so that the same again is known to be the same. */
 const KEPT = 8 * 1024;
@@ -31,70 +34,97 @@ interface Wanting {
   answer: ReadAnswer;
 }
 
-/** Runs at the first read; its bytes serve this fid from then on. A write on the same fid drops them. */
-export function snapshotReader(site: Site, handler: (c: Base) => Text | PromiseLike<Text>): Reader {
-  const { guard, node } = site;
-  const { owner } = site.file;
-  let snapshot: Uint8Array | undefined;
-  /** Reads that wait for the handler, which is cancelled when all of them are. */
-  let running: { reads: Set<Wanting>; abort: Abort } | undefined;
+/** One run of a read handler, for all reads that came before its answer; it is cancelled when all of them are. */
+class Run implements Answer<Text> {
+  readonly abort = lazyAbort();
+  reads: Wanting[];
+  readonly #of: SnapshotReader;
 
-  const run = (first: Wanting) => {
-    const mine = { reads: new Set([first]), abort: lazyAbort() };
-    const end = (give: (want: Wanting) => void) => {
-      if (running === mine) running = undefined;
-      for (const want of mine.reads) give(want);
-    };
-    const fail = (error: NineError) => end(({ answer }) => answer.fail(error));
-    running = mine;
-    guard.run(
-      owner,
-      "read",
-      node,
-      guard.host.handlerLimit,
-      () => handler(site.context(mine.abort)),
-      {
-        ok(value) {
-          let bytes: Uint8Array;
-          try {
-            bytes = newSnapshot(node, value);
-          } catch (error) {
-            return fail(guard.errorOf(owner, "read", node, error));
-          }
-          // A write meanwhile: these reads came before it, later ones must not get this.
-          if (running === mine) snapshot = bytes;
-          end(({ offset, count, answer }) => answer.ok(slice(bytes, offset, count)));
-        },
-        fail,
-      },
-      mine.abort,
-    );
-    return mine;
-  };
-  return {
-    read(offset, count, answer) {
-      if (snapshot) return answer.ok(slice(snapshot, offset, count));
-      const want = { offset, count, answer };
-      const mine = running ?? run(want);
-      // Answered at once: there is nothing to cancel.
-      if (mine !== running) return;
-      mine.reads.add(want);
-      answer.abort.onAbort(() => {
-        mine.reads.delete(want);
-        if (mine.reads.size > 0) return;
-        if (running === mine) running = undefined;
-        mine.abort.abort();
-      });
-    },
-    length: () => snapshot?.length,
-    written() {
-      snapshot = undefined;
-      running = undefined;
-    },
-    end() {},
-    close() {},
-  };
+  constructor(of: SnapshotReader, first: Wanting) {
+    this.#of = of;
+    this.reads = [first];
+  }
+
+  ok(value: Text): void {
+    const { site } = this.#of;
+    let bytes: Uint8Array;
+    try {
+      bytes = newSnapshot(site.node, value);
+    } catch (error) {
+      return this.fail(site.guard.errorOf(site.file.owner, "read", site.node, error));
+    }
+    this.#of.ran(this, bytes);
+    for (const { offset, count, answer } of this.reads) answer.ok(slice(bytes, offset, count));
+  }
+
+  fail(error: NineError): void {
+    this.#of.ran(this);
+    for (const { answer } of this.reads) answer.fail(error);
+  }
+
+  cancel(want: Wanting): void {
+    this.reads = this.reads.filter((one) => one !== want);
+    if (this.reads.length > 0) return;
+    this.#of.ran(this);
+    this.abort.abort();
+  }
 }
+
+/** Runs at the first read; its bytes serve this fid from then on. A write on the same fid drops them. */
+class SnapshotReader implements Reader {
+  readonly site: Site;
+  readonly #handler: (c: Base) => Text | PromiseLike<Text>;
+  #snapshot: Uint8Array | undefined;
+  #running: Run | undefined;
+
+  constructor(site: Site, handler: (c: Base) => Text | PromiseLike<Text>) {
+    this.site = site;
+    this.#handler = handler;
+  }
+
+  read(offset: number, count: number, answer: ReadAnswer): void {
+    if (this.#snapshot) return answer.ok(slice(this.#snapshot, offset, count));
+    const want = { offset, count, answer };
+    let mine = this.#running;
+    if (mine) mine.reads.push(want);
+    else mine = this.#run(want);
+    // Answered at once: there is nothing to cancel.
+    if (mine === this.#running) answer.abort.onAbort(() => mine.cancel(want));
+  }
+
+  #run(first: Wanting): Run {
+    const { site } = this;
+    const mine = new Run(this, first);
+    this.#running = mine;
+    const limit = site.guard.host.handlerLimit;
+    const handle = () => this.#handler(site.context(mine.abort));
+    site.guard.run(site.file.owner, "read", site.node, limit, handle, mine, mine.abort);
+    return mine;
+  }
+
+  /** A run is over. After a write meanwhile it is no longer ours: its reads came before that, later ones must not get its bytes. */
+  ran(run: Run, bytes?: Uint8Array): void {
+    if (run !== this.#running) return;
+    this.#running = undefined;
+    this.#snapshot = bytes;
+  }
+
+  length(): number | undefined {
+    return this.#snapshot?.length;
+  }
+
+  written(): void {
+    this.#snapshot = undefined;
+    this.#running = undefined;
+  }
+
+  end(): void {}
+
+  close(): void {}
+}
+
+export const snapshotReader = (site: Site, handler: (c: Base) => Text | PromiseLike<Text>): Reader =>
+  new SnapshotReader(site, handler);
 
 /** Reads that wait for a source, in order. Shared by stream files and streaming replies. */
 export function sourceReader(

@@ -45,7 +45,12 @@ function rdwr(site: Site): [Reader, Writer] {
   const reader: Reader = {
     read(offset, count, answer) {
       if (reply) return answer.ok(slice(reply, offset, count));
-      run(answer.abort, undefined, () => answer.ok(slice(reply ?? empty, offset, count)), answer.fail);
+      run(
+        answer.abort,
+        undefined,
+        () => answer.ok(slice(reply ?? empty, offset, count)),
+        (error) => answer.fail(error),
+      );
     },
     length: () => reply?.length,
     written() {},
@@ -57,7 +62,12 @@ function rdwr(site: Site): [Reader, Writer] {
       if (data.length > max) return answer.fail(tooLong(name, max));
       const count = data.length;
       reply = undefined;
-      run(answer.abort, data, () => answer.ok(count), answer.fail);
+      run(
+        answer.abort,
+        data,
+        () => answer.ok(count),
+        (error) => answer.fail(error),
+      );
     },
     close: (_commit, answer) => answer.ok(),
     pending: () => false,

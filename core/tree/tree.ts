@@ -1,7 +1,7 @@
 /** The tree as a protocol uses it: walk, list, stat, open, rename, remove. Knows nothing of 9P. */
 import { NineError, OllieError, Rerror } from "../errors.ts";
 import { isThenable } from "../thenable.ts";
-import { type Answer, contextFor, type Guard, guard, lazyAbort } from "./call.ts";
+import { type Answer, contextFor, type Guard, guard } from "./call.ts";
 import { type Fragment, merge, nodes } from "./merge.ts";
 import { type OpenFile, type OpenOptions, openFile } from "./modes.ts";
 import {
@@ -88,7 +88,7 @@ export function createTree(options: TreeOptions): Tree {
     return dir;
   };
 
-  const context = (v: Vnode, principal: Principal) => contextFor(v, {}, principal, lazyAbort());
+  const context = (v: Vnode, principal: Principal) => contextFor(v, {}, principal);
   /** Synchronous plugin code that finds instances: its faults are the caller's error. */
   const find = <T>(own: Owner, v: Vnode, fn: () => T, verb = "walk"): T => {
     try {

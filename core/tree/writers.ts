@@ -27,7 +27,7 @@ export function messageWriter(site: Site, changed: () => void): Writer {
             changed();
             answer.ok(count);
           },
-          fail: answer.fail,
+          fail: (error) => answer.fail(error),
         },
         answer.abort,
       );
