@@ -1,5 +1,5 @@
 // Puts what a build made into dist/, while a daemon may be starting or running from there.
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { root } from "./setup.mjs";
 
@@ -22,6 +22,7 @@ export function prune(paths) {
       if (entry.isDirectory()) visit(path);
       else if (!kept.has(path) && !(/\.\d+$/.test(path) && young(path))) rmSync(path, { force: true });
     }
+    if (readdirSync(dir).length === 0) rmdirSync(dir);
   };
   visit(dist);
 }

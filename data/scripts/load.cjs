@@ -29,12 +29,15 @@ function run(name) {
   return bundle;
 }
 
-/** The first line of a bundle is a digest of the rest. V8 looks at the length only, and at its own version and options. */
+/**
+ * What kept code has to begin with: the first line of the bundle, which is a digest of the rest, and for what Node it is.
+ * V8 itself looks at the length of the source, its own version and its options.
+ */
 function markOf(source) {
-  return source.slice(0, source.indexOf("\n") + 1);
+  return `${source.slice(0, source.indexOf("\n"))} ${process.version} ${process.arch}\n`;
 }
 
-/** The bundle's code; undefined where there is none, or that of another build. */
+/** The bundle's code; undefined where there is none, or one of another build. */
 function codeOf(filename, source) {
   let bytes;
   try {
