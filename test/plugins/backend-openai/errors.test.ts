@@ -86,6 +86,7 @@ test("H-016: Retry-After as a date, and times in the provider's words", () => {
   expect(at("Thu, 01 Jan 2026 00:00:07 GMT")).toBe(7000);
   const says = (body: string) => retryAfter(undefined, body, now);
   expect(says("Please try again in 6m12.5s.")).toBe(372_500);
+  expect(says("Usage limit reached, resets in 2 days")).toBe(2 * 86_400_000);
   expect(says("try again in 350ms")).toBe(350);
   expect(says("retry after 350 milliseconds")).toBe(350);
   expect(says("Try again in 1 hour 5 minutes")).toBe(3_900_000);
