@@ -16,18 +16,7 @@ export interface StartOptions {
 
 /** Throws Error with one sentence for an unknown option. Words that are no options are the question. */
 export function startOptions(argv: readonly string[]): StartOptions {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      help: { type: "boolean", short: "h", default: false },
-      unsandboxed: { type: "boolean", default: false },
-      backend: { type: "string" },
-      model: { type: "string" },
-      agent: { type: "string" },
-      session: { type: "string" },
-    },
-  });
+  const { values, positionals } = parsed(argv);
   const question = positionals.join(" ").trim();
   return {
     help: values.help,
@@ -38,6 +27,26 @@ export function startOptions(argv: readonly string[]): StartOptions {
     session: values.session,
     question: positionals.length === 0 ? undefined : question,
   };
+}
+
+function parsed(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", short: "h", default: false },
+        unsandboxed: { type: "boolean", default: false },
+        backend: { type: "string" },
+        model: { type: "string" },
+        agent: { type: "string" },
+        session: { type: "string" },
+      },
+    });
+  } catch (error) {
+    // Of Node's text the first sentence says what is wrong.
+    throw new Error(`${(error as Error).message.split(". ")[0]} (see npm start -- --help)`, { cause: error });
+  }
 }
 
 export const usage = `usage: npm start [-- [options] [question]]

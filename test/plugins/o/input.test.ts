@@ -45,7 +45,7 @@ describe("the command line", () => {
   });
 
   it("refuses options that it does not know", () => {
-    expect(() => startOptions(["--modle", "m"])).toThrow(/--modle/);
+    expect(() => startOptions(["--modle", "m"])).toThrow(/^Unknown option '--modle' \(see npm start -- --help\)$/);
   });
 });
 
