@@ -117,7 +117,7 @@ async function run(
   if (gate.value) return { content: `error: ${gate.value.block || `${call.name} was blocked`}`, isError: true };
   const checked = checkArgs(tool, draft.args);
   if (!checked.ok) return { content: `error: ${checked.error}`, isError: true };
-  const { args, timeout, background } = checked;
+  const { args, timeout, background, sandbox } = checked;
   const work = () =>
     rt.deps.runner.call(
       {
@@ -132,10 +132,11 @@ async function run(
         env: Object.fromEntries(rt.session.env),
         timeout,
         background,
+        sandbox,
       },
       { signal, onOutput: (text) => output.write(i, text) },
     );
-  const key = JSON.stringify([call.name, args, rt.cwd]);
+  const key = JSON.stringify([call.name, args, rt.cwd, sandbox]);
   // What runs beside the turn may change what is read.
   const alone = !background && rt.deps.runner.processes(rt.session.id, rt.id).every(({ end }) => end);
   if (!alone) rt.turn?.reads.drop();

@@ -11,6 +11,7 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
   const fail = (what: string) => new Error(`sandbox profile ${name}: ${what}`);
   const notes: string[] = [];
   const missing: string[] = [];
+  const warnings: string[] = [];
   const links: Rules["links"] = [];
   const modes = new Map<string, Mode>();
   const guarded = guard(context);
@@ -23,7 +24,7 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
     for (const path of there) {
       const { fault, instead } = guarded(path, mode, written);
       if (fault !== undefined && instead === undefined) throw fail(fault);
-      if (fault !== undefined) notes.push(fault);
+      if (fault !== undefined) warnings.push(fault);
       const given = instead ?? mode;
       modes.set(path, wider(given, modes.get(path) ?? given));
     }
@@ -45,6 +46,7 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
     unix: [...new Set([...unix, ...(socket === undefined ? [] : [socket])])].sort(),
     links,
     landrun: { ldd: profile.ldd ?? false, addExec: profile.addExec ?? false },
+    warnings,
     notes: missing.length > 0 ? [...notes, `not there: ${missing.join(", ")}`] : notes,
   };
 }
@@ -82,9 +84,10 @@ function guard(context: PlaceholderContext): (path: string, mode: Mode, written:
   const writable = [real(join(configDir(env), "memory")), real(tmp)];
   const own = real(packageRoot());
   const kept = [config, real(dataDir(env)), ...toolDirs.map(real), own];
-  const secret = real(join(configDir(env), "env"));
+  const secrets = [join(config, "env"), real(join(config, "env"))];
   return (path, mode, written) => {
-    if (isInside(secret, path)) return { fault: `${written} (${path}) holds ${secret}, which no tool may read` };
+    const secret = secrets.find((file) => isInside(file, path));
+    if (secret !== undefined) return { fault: `${written} (${path}) holds ${secret}, which no tool may read` };
     if (!canWrite(mode) || writable.some((dir) => isInside(path, dir))) return {};
     const held = kept.find((dir) => isInside(dir, path) || isInside(path, dir));
     if (held === undefined) return {};

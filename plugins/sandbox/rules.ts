@@ -31,6 +31,8 @@ export interface Rules {
   landrun: { ldd: boolean; addExec: boolean };
   /** What was left out, for people. */
   notes: string[];
+  /** What whoever uses the tools must know to understand them. */
+  warnings: string[];
 }
 
 /** No confinement at all. */
@@ -44,6 +46,7 @@ export const unconfinedRules = (profile: string, notes: string[]): Rules => ({
   links: [],
   landrun: { ldd: false, addExec: false },
   notes,
+  warnings: [],
 });
 
 const bits: Record<Mode, number> = { ro: 1, rox: 1 | 2, rw: 1 | 4, rwx: 1 | 2 | 4 };

@@ -26,7 +26,10 @@ const flags: Record<string, Flag> = {
         : `timeout must be seconds from 0 (no limit) to ${longest}`,
   },
   bypass: notYet("bypass"),
-  sandbox: notYet("sandbox"),
+  sandbox: {
+    schema: { type: "string", description: "Name of a narrower sandbox profile for this call" },
+    fault: (value) => (value === null || typeof value === "string" ? undefined : "sandbox must be a profile's name"),
+  },
   background: {
     schema: {
       type: "boolean",
@@ -47,7 +50,7 @@ export function offeredArgs(tool: Tool): ArgsSchema {
 }
 
 export type CheckedArgs =
-  | { ok: true; args: Record<string, unknown>; timeout: number; background: boolean }
+  | { ok: true; args: Record<string, unknown>; timeout: number; background: boolean; sandbox?: string | undefined }
   /** One sentence for the model. */
   | { ok: false; error: string };
 
@@ -60,6 +63,7 @@ export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedAr
   const args: Record<string, unknown> = {};
   let seconds = tool.timeout;
   let background = false;
+  let sandbox: string | undefined;
   for (const [key, value] of Object.entries(given)) {
     const flag = Object.hasOwn(flags, key) ? flags[key] : undefined;
     if (flag) {
@@ -67,6 +71,7 @@ export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedAr
       if (fault) return bad(fault);
       if (key === "timeout" && typeof value === "number") seconds = value;
       if (key === "background") background = value === true;
+      if (key === "sandbox" && typeof value === "string") sandbox = value.trim() || undefined;
       continue;
     }
     const name = nameOf(tool, key);
@@ -74,7 +79,14 @@ export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedAr
     if (value !== null) args[name] = value;
   }
   const fault = argsFault(tool, args);
-  return fault ? bad(fault) : { ok: true, args, timeout: background ? 0 : Math.round(seconds * 1000), background };
+  if (fault) return bad(fault);
+  return {
+    ok: true,
+    args,
+    timeout: background ? 0 : Math.round(seconds * 1000),
+    background,
+    ...(sandbox && { sandbox }),
+  };
 }
 
 function nameOf(tool: Tool, key: string): string {

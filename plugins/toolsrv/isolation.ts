@@ -158,7 +158,7 @@ function linesOf({ found, rules }: Confinement): Lines {
     ["enforced", enforcedBy(found)],
     ...lost.map((what): [string, string] => ["not_enforced", what]),
     ...openWith(found, rules).map((what): [string, string] => ["open", what]),
-    ...rules.notes.map((note): [string, string] => ["note", note]),
+    ...[...rules.warnings, ...rules.notes].map((note): [string, string] => ["note", note]),
   ];
 }
 
@@ -185,11 +185,12 @@ function openWith({ provider, landlock }: Found, rules: Rules): string[] {
   return [...stillOpen(landlock, rules), ...(provider === "landrun" ? ["system calls are not filtered"] : [])];
 }
 
-/** What is added to a session's first result; undefined: all is enforced. */
+/** What is added to a session's first result; undefined: all is enforced, and there is nothing to explain. */
 export function firstNote({ found, rules }: Confinement): string | undefined {
   if (rules.unconfined) return unsandboxed;
   const lost = lostHere(found, rules);
-  return lost.length === 0 ? undefined : `[sandbox: partial — ${lost.join("; ")}]`;
+  const told = [...(lost.length > 0 ? [`partial — ${lost.join("; ")}`] : []), ...rules.warnings];
+  return told.length === 0 ? undefined : `[sandbox: ${told.join("; ")}]`;
 }
 
 /** Told once a session, with its first result: docs/tools.md. */

@@ -44,6 +44,7 @@ const rules = (more: Partial<Rules> = {}): Rules => ({
   links: [],
   landrun: { ldd: false, addExec: false },
   notes: [],
+  warnings: [],
   ...more,
 });
 

@@ -65,6 +65,11 @@ describe("arguments of a call", () => {
     expect(check({ name: "x", background: true, timeout: 5 })).toMatchObject({ timeout: 0, background: true });
   });
 
+  test("a call may name a profile", () => {
+    expect(check({ name: "x", sandbox: "readonly" })).toMatchObject({ args: { name: "x" }, sandbox: "readonly" });
+    expect(check({ name: "x", sandbox: "" })).not.toHaveProperty("sandbox");
+  });
+
   test("unknown arguments pass unless the schema forbids them", () => {
     expect(errorOf({ name: "x", other: 1 })).toBeUndefined();
     const args = { ...tool.args, additionalProperties: false };
@@ -76,7 +81,7 @@ describe("arguments of a call", () => {
   test("flags that can not be used yet are refused when used", () => {
     expect(errorOf({ name: "x", background: "yes" })).toBe("t: background must be true or false");
     expect(errorOf({ name: "x", bypass: true })).toBe("t: bypass is not available yet, leave it out");
-    expect(errorOf({ name: "x", sandbox: "build" })).toBe("t: sandbox is not available yet, leave it out");
+    expect(errorOf({ name: "x", sandbox: 1 })).toBe("t: sandbox must be a profile's name");
     expect(errorOf({ name: "x", timeout: -1 })).toContain("timeout must be seconds from 0");
     expect(errorOf({ name: "x", timeout: "5" })).toContain("timeout must be seconds from 0");
   });
@@ -86,6 +91,7 @@ describe("arguments of a call", () => {
     expect(Object.keys(offered.properties ?? {})).toEqual([
       ...Object.keys(tool.args.properties ?? {}),
       "timeout",
+      "sandbox",
       "background",
     ]);
     expect(offered.properties?.timeout?.description).toContain("default 30");

@@ -1,0 +1,51 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Rules, unconfinedRules } from "#plugins/sandbox";
+import { loadLibc } from "#plugins/toolsrv";
+import { type Spawners, spawners } from "../../../plugins/toolsrv/server/spawners.ts";
+import { bundle } from "../toolsrv/bundle.ts";
+import { grant } from "./grants.ts";
+
+let base: string;
+let program: string;
+let pool: Spawners;
+
+beforeEach(async () => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-pool-")));
+  program = await bundle("test/plugins/sandbox-landlock/entry.ts");
+  const { libc } = await loadLibc();
+  pool = spawners({ program: pathToFileURL(program), libc, cookie: "c", limit: 2 });
+});
+afterEach(() => {
+  pool.close();
+  rmSync(base, { recursive: true, force: true });
+  rmSync(program, { force: true });
+});
+
+function rules(name: string): Rules {
+  mkdirSync(join(base, name), { recursive: true });
+  const system = ["/usr", "/bin", "/lib", "/lib64"].flatMap((path) => grant(path, "rox"));
+  return { ...unconfinedRules(name, []), unconfined: false, grants: [...system, ...grant(join(base, name), "rwx")] };
+}
+
+test("one for each set of rules; the longest unused goes where it runs nothing", async () => {
+  const a = await pool.for(rules("a"));
+  expect(await pool.for(rules("a"))).toBe(a);
+  const busy = a.start({ exec: "/bin/sleep", argv: ["60"], env: {}, cwd: join(base, "a"), stdin: "" });
+  const b = await pool.for(rules("b"));
+  await pool.for(rules("c"));
+  expect(await pool.for(rules("a"))).toBe(a);
+  expect(await pool.for(rules("b"))).not.toBe(b);
+  const other = (await pool.for(rules("b"))).start({
+    exec: "/bin/sleep",
+    argv: ["60"],
+    env: {},
+    cwd: "/usr",
+    stdin: "",
+  });
+  await expect(pool.for(rules("c"))).rejects.toThrow("2 sandboxes of this session are in use");
+  for (const { child } of [busy, other]) process.kill(child.pid as number, "SIGKILL");
+});
