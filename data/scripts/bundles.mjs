@@ -100,7 +100,7 @@ export function bundleOptions(bundle, libraries) {
     stdin: { contents: `module.exports = {\n${getters.join("\n")}\n};`, resolveDir: root, sourcefile: bundle.name },
     outfile: `dist/${bundle.name}.cjs`,
     define: { "import.meta.url": "__url" },
-    // V8 forgets of kept code who resolves its imports (Node 20): load.cjs gives it a require.
+    // Of code that was kept Node 20 does not know who resolves its imports; there is a require, from load.cjs.
     supported: { "dynamic-import": false },
     // One byte a character: read fast, kept small.
     charset: "ascii",

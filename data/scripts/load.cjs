@@ -4,7 +4,7 @@
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { pathToFileURL } = require("node:url");
-const { constants, Script } = require("node:vm");
+const { Script } = require("node:vm");
 
 const bundles = new Map();
 
@@ -17,11 +17,7 @@ function load(name) {
 function run(name) {
   const filename = join(__dirname, `${name}.cjs`);
   const source = readFileSync(filename, "latin1");
-  const script = new Script(source, {
-    filename,
-    cachedData: codeOf(filename, source),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  });
+  const script = new Script(source, { filename, cachedData: codeOf(filename, source) });
   const module = { exports: {} };
   const bundle = { module, script, filename, mark: markOf(source) };
   bundles.set(name, bundle);
