@@ -1,7 +1,7 @@
 /** What a request carries: system prompt, history, tool schemas; and how large that is. */
 import type { Message, ToolSchema } from "#plugins/backends";
 import { offeredArgs, type Tool } from "#plugins/tools";
-import { tokensOf } from "./estimate.ts";
+import { proseTokens } from "./estimate.ts";
 import { limits } from "./limits.ts";
 import type { Runtime } from "./runtime.ts";
 import { request } from "./types.ts";
@@ -68,8 +68,8 @@ export function measure(rt: Runtime, tools: readonly Tool[] = loadedTools(rt)): 
 }
 
 function estimateOf(rt: Runtime, tools: readonly Tool[]): number {
-  let tokens = rt.history.tokens + tokensOf(rt.system);
+  let tokens = rt.history.tokens + proseTokens(rt.system);
   for (const { name, description, prompt = "", args } of tools)
-    tokens += tokensOf(name + description + prompt) + tokensOf(JSON.stringify(args));
+    tokens += proseTokens(name + description + prompt) + proseTokens(JSON.stringify(args));
   return tokens;
 }

@@ -158,7 +158,9 @@ function wording({ status, content }: ToolResult, signal: AbortSignal): string {
 function capped(rt: Runtime, content: string): string {
   const size = Buffer.byteLength(content);
   const half = (rt.window?.tokens ?? limits.context) / 2;
-  const max = Math.min(rt.deps.options.resultBytes || size, Math.floor((size * half) / tokensOf(content)));
+  // No text has more tokens than bytes.
+  const share = size <= half ? size : Math.floor((size * half) / tokensOf(content));
+  const max = Math.min(rt.deps.options.resultBytes || size, share);
   if (size <= max) return content;
   const text = cutText(content, max);
   const line = text.lastIndexOf("\n") + 1;
