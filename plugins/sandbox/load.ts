@@ -1,11 +1,12 @@
 /** Finds profiles: the package's, the user's over them, a trusted project's on top. Read at each call, so that a change counts at once. */
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configDir, packageRoot } from "#core";
 import { realPath } from "./paths.ts";
 import { mergeProfiles, type Profile, parseProfile } from "./profile.ts";
 
-/** What a project grants itself; it counts in folders that the user trusts, and only there. */
+/** What a project grants itself. It counts while it is as the user trusted it, no matter what a tool writes into it. */
 export const overlayName = ".ollie-sandbox.yaml";
 
 export interface Loaded {
@@ -49,11 +50,11 @@ export function profileStore(env: NodeJS.ProcessEnv): ProfileStore {
         throw new Error(`there is no sandbox profile "${name}" (profiles: ${profileNames([stockDir(), own])})`);
       const notes: string[] = [];
       const overlay = findUp(overlayName, cwd);
-      if (overlay !== undefined && !isTrusted(dirname(overlay), env))
-        notes.push(`${overlay} does not count: its folder is not trusted`);
-      else if (overlay !== undefined) {
-        const profile = await read(overlay);
+      if (overlay !== undefined) {
+        const line = `${realPath(overlay)} ${digest(overlay)}`;
+        const profile = isTrusted(line, env) ? await read(overlay) : undefined;
         if (profile) layers.push([overlay, profile]);
+        else notes.push(`${overlay} does not count until ${join(configDir(env), "trusted")} has the line: ${line}`);
       }
       const [first, ...rest] = layers.map(([, profile]) => profile);
       return {
@@ -93,9 +94,11 @@ function findUp(name: string, from: string): string | undefined {
   }
 }
 
-/** `trusted` in the config folder has one real path a line. */
-function isTrusted(folder: string, env: NodeJS.ProcessEnv): boolean {
-  const real = realPath(folder);
-  const list = textOf(join(configDir(env), "trusted")) ?? "";
-  return real !== undefined && list.split("\n").includes(real);
-}
+const digest = (file: string): string =>
+  createHash("sha256")
+    .update(textOf(file) ?? "")
+    .digest("hex");
+
+/** The file `trusted` has folders, a real path a line; and for a file that tools could write its SHA-256 behind the path. */
+const isTrusted = (line: string, env: NodeJS.ProcessEnv): boolean =>
+  (textOf(join(configDir(env), "trusted")) ?? "").split("\n").includes(line);

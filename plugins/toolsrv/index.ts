@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { definePlugin, packageRoot } from "#core";
+import { Events } from "#plugins/events";
 import { Sockets } from "#plugins/identity";
 import { options } from "#plugins/options";
 import { Tools } from "#plugins/tools";
@@ -37,7 +38,7 @@ export default definePlugin({
   ),
   provides: [ToolRunner],
   needs: [Tools],
-  wants: [Sockets],
+  wants: [Events, Sockets],
   caps: ["exec"],
   setup({ config, provide, use, tryUse, defer }) {
     const tools = use(Tools);
@@ -55,6 +56,10 @@ export default definePlugin({
         env: process.env,
         toolDirs: () => tools.dirs(),
       }),
+      onNote({ session, agent, sessionName, agentName }, note) {
+        const line = `E session/${sessionName}/agent/${agentName} ${note}`;
+        tryUse(Events)?.publish(`session.${session}.agent.${agent}.warning`, line);
+      },
       processes: processes({ keep: config.keep * 1000, limit: config.processes }),
       idle: config.idle * 1000,
       startLimit: config.startLimit * 1000,

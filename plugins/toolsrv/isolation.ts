@@ -69,6 +69,8 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
     found,
     async confine({ cwd, tmp, profile: own, flag, namespace }) {
       const here = await found();
+      if (flag !== undefined && (here.provider === "none" || here.provider === undefined))
+        throw new Error("sandbox: nothing confines tools here, leave it out");
       if (here.provider === "none") return { found: here, rules: unconfinedRules("none", []), env: {} };
       const context = { cwd, tmp, toolDirs: toolDirs(), env };
       let { profile, rules } = await load(own ?? usual, context);

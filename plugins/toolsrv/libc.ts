@@ -25,7 +25,7 @@ export type Native = { readonly libc: Libc; readonly missing?: undefined } | { l
 
 /** What is not there without koffi, for people. */
 export const lostWithout =
-  "pipes are socket pairs, processes are not forked ahead, and what detached itself and emptied its environment is not found when the tool server is killed";
+  "pipes are socket pairs, processes are not forked ahead, and what detached itself and emptied its environment is not found when the tool server is killed; who connects to the daemon is not checked";
 
 let loading: Promise<Native> | undefined;
 let found: Native | undefined;

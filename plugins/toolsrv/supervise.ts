@@ -20,6 +20,8 @@ export interface SupervisorOptions {
   sockets?: Sockets | undefined;
   /** What calls are confined to; without it nothing is. */
   isolation?: Isolation | undefined;
+  /** Told what is added to a session's first result about its sandbox. */
+  onNote?: (request: ToolRequest, note: string) => void;
   /** Milliseconds without a call and without processes after which a toolsrv ends. */
   idle: number;
   startLimit: number;
@@ -158,6 +160,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       const note = slot.last ? firstNote(slot.last) : options.isolation ? undefined : unsandboxed;
       if (slot.told || note === undefined) return result;
       slot.told = true;
+      options.onNote?.(request, note);
       return { ...result, content: `${result.content}\n${note}` };
     },
     warm(session) {

@@ -59,7 +59,7 @@ test("a call runs through it, with its variables named and what steers a loader 
   expect(args).toContain("--unrestricted-network\n");
   expect(args).toMatch(/--env\nMINE\n/);
   expect(args).not.toMatch(/--env\nLD_PRELOAD/);
-  expect(readFileSync(join(bin, "seen/env"), "utf8")).not.toContain("LD_PRELOAD");
+  expect(readFileSync(join(bin, "seen/env"), "utf8")).not.toMatch(/^LD_PRELOAD=/m);
   expect(await p.runner.sandbox(p.session)).toMatch(
     /^sandbox=on\nprovider=landrun\n(.*\n)*open=system calls are not filtered$/m,
   );

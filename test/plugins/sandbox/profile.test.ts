@@ -155,7 +155,7 @@ describe("what no profile may grant", () => {
 });
 
 describe("finding", () => {
-  test("the user's file lies over the stock one; a project's counts where the folder is trusted", async () => {
+  test("the user's file lies over the stock one; a project's counts while it is as it was trusted", async () => {
     const load = (name = "default") => profileStore(env).load(name, at("work"));
     writeFileSync(at("cfg/sandbox/default.yaml"), 'filesystem: { ro: ["/mine"] }\n');
     writeFileSync(at("work/.ollie-sandbox.yaml"), 'filesystem: { rw: ["/theirs"] }\n');
@@ -163,9 +163,16 @@ describe("finding", () => {
     expect(before.profile.paths.get("/mine")).toBe("ro");
     expect(before.profile.paths.get("/usr")).toBe("rox");
     expect(before.profile.paths.has("/theirs")).toBe(false);
-    expect(before.notes).toEqual([`${at("work/.ollie-sandbox.yaml")} does not count: its folder is not trusted`]);
+    const [note = ""] = before.notes;
+    expect(note).toContain(
+      `${at("work/.ollie-sandbox.yaml")} does not count until ${at("cfg/trusted")} has the line: `,
+    );
     writeFileSync(at("cfg/trusted"), `${at("work")}\n`);
+    expect((await load()).notes).toEqual([note]);
+    writeFileSync(at("cfg/trusted"), `${note.split("the line: ")[1]}\n`);
     expect((await load()).profile.paths.get("/theirs")).toBe("rw");
+    writeFileSync(at("work/.ollie-sandbox.yaml"), "unconfined: true\n");
+    expect((await load()).profile.unconfined).toBeUndefined();
     await expect(load("nope")).rejects.toThrow('there is no sandbox profile "nope"');
   });
 
