@@ -74,7 +74,8 @@ export function reply(fail: Failures, sent: number, window: number): Reply {
       const usage = usageOf(last);
       const warning = usage && shortfall(sent, usage.input, window);
       if (warning) events.push({ type: "warning", text: warning });
-      events.push({ type: "usage", usage: usage ?? estimate(sent, received) });
+      // Where the prompt was cut, its count is not that of the prompt, which is what the agent goes by.
+      events.push({ type: "usage", usage: usage && !warning ? usage : estimate(sent, received) });
       events.push({ type: "done", stop, ...(reason === "" ? {} : { raw: reason }) });
       return events;
     },
