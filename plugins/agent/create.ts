@@ -47,7 +47,11 @@ export async function createAgent(
     const config = deps.configs.load(wishes.agent ?? "default");
     const backend = wishes.backend ?? config.backend;
     const model = wishes.model ?? config.model;
-    const provider = await deps.backends.create({ ...(backend ? { backend } : {}), ...(model ? { model } : {}) });
+    const provider = await deps.backends.create({
+      ...(backend ? { backend } : {}),
+      ...(model ? { model } : {}),
+      check: true,
+    });
     const prime = deps.prompts.prime(cwd);
     const env = Object.fromEntries(session.env);
     const plain = creator && plainPrompt(what, config, [creator]);

@@ -35,8 +35,16 @@ export function scriptBackend(options: ScriptOptions = {}): BackendFactory {
       if (scenario.shared) shared.set(key, used);
       return scripted(scenario, used, model || "offline");
     },
+    async refuses(model) {
+      const from = source();
+      const names = modelsOf(from === undefined ? offline : await load(from));
+      if (model === "offline" || names.includes(model)) return undefined;
+      return `script: unknown model ${JSON.stringify(model)} (models: ${names.slice(0, 3).join(" ")})`;
+    },
   };
 }
+
+const modelsOf = (scenario: Scenario): string[] => [...new Set(scenario.models ?? [scenario.model ?? "script"])].sort();
 
 async function load(from: string | object): Promise<Scenario> {
   const { checkScenario } = await import("./schema.ts");
@@ -74,6 +82,6 @@ function scripted(scenario: Scenario, used: Map<number, number>, initial: string
       yield* play(reply, scenario, moment, inputOf(messages, tools), signal);
     },
     contextLength: async () => scenario.contextLength,
-    models: async () => [...new Set(scenario.models ?? [scenario.model ?? "script"])].sort(),
+    models: async () => modelsOf(scenario),
   };
 }

@@ -94,9 +94,11 @@ export function registry(options: RegistryOptions = {}): Registry {
     },
     names: () => [...factories.keys()].sort(),
     choose,
-    async create({ backend, model }) {
+    async create({ backend, model, check }) {
       options.refresh?.();
       const factory = backend ? find(backend, "backend") : find((await choose()).name, "backend");
+      const why = check && model ? await factory.refuses?.(model) : undefined;
+      if (why !== undefined) throw new NineError(why);
       const made: Backend = await factory.create({ model: await modelOf(factory, model) });
       return served(made, { list: () => list(factory), tables: known, ledger: used });
     },

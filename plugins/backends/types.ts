@@ -138,6 +138,8 @@ export interface BackendFactory {
   readonly defaultModel: string | undefined;
   /** Does not check credentials: `chatStream` does, so that an agent can wait for a key. Without a model it serves `models`. */
   create(options: { model?: string }): Backend | Promise<Backend>;
+  /** Why it can not serve `model`, where that is known without asking anybody: asked when an agent is made with that model. */
+  refuses?(model: string): Promise<string | undefined>;
 }
 
 export interface Choice {
@@ -161,8 +163,8 @@ export interface Backends {
   names(): string[];
   /** The backend for agents that name none. Throws NineError where OLLIE_BACKEND names an unknown one. */
   choose(): Promise<Choice>;
-  /** Throws NineError with one sentence for an unknown name or a missing model. */
-  create(options: { backend?: string; model?: string }): Promise<Backend>;
+  /** Throws NineError with one sentence for an unknown name or a missing model; with `check`, also for a model that the backend refuses. */
+  create(options: { backend?: string; model?: string; check?: boolean }): Promise<Backend>;
   /** Models of one backend, or of all; cached; a failing backend gives its reason in place of names. */
   models(backend?: string): Promise<{ backend: string; models: string[]; error?: string }[]>;
   /** Asks nobody: window and price as data/models.yaml and the user's own tell. */

@@ -236,3 +236,10 @@ test("a prompt behind the results of a stopped turn is a fresh one", async () =>
   const stopped = [user("run"), calls("shell"), result("shell", "cancelled")];
   expect(textOf(await ask(backend, [...stopped, user("read")]))).toBe("fresh");
 });
+
+test("a model that the scenario does not have is refused in one sentence", async () => {
+  const factory = scriptBackend({ scenario: { models: ["small", "large"], replies: [] }, env: {} });
+  expect(await factory.refuses?.("zzz")).toBe('script: unknown model "zzz" (models: large small)');
+  expect(await factory.refuses?.("small")).toBeUndefined();
+  expect(await scriptBackend({ env: {} }).refuses?.("zzz")).toBe('script: unknown model "zzz" (models: offline)');
+});
