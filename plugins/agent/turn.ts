@@ -96,7 +96,7 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     const tools = last ? [] : loadedTools(rt);
     setState(rt, "thinking");
     void learnWindow(rt);
-    if (tools.length > 0) rt.deps.runner.warm(rt.session.id);
+    if (tools.length > 0) rt.deps.runner.warm({ session: rt.session.id, agent: rt.id, cwd: rt.cwd });
     const reply = await getReply(rt, schemasOf(tools), signal);
     rt.chat.end();
     if (last || reply.calls.length === 0) return endOf(rt, reply);

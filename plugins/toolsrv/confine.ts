@@ -25,7 +25,7 @@ interface Options {
 /** Undefined: nothing is confined here. Rejects with one sentence where the call must not run. */
 export async function confine(
   { isolation, entry, toolDirs }: Options,
-  { cwd, profile, sandbox: flag }: ToolRequest,
+  { cwd, profile, sandbox: flag }: Pick<ToolRequest, "cwd" | "profile" | "sandbox">,
   tmp: string,
   namespace: string | undefined,
 ): Promise<Confined | undefined> {

@@ -22,7 +22,7 @@ export default definePlugin({
     z.strictObject({
       /** The program of the process. Default: dist/toolsrv.js of the package. */
       entry: z.optional(z.string()),
-      /** What confines tools: `auto` is the first that works of landlock, bwrap and landrun. OLLIE_ISOLATION wins. */
+      /** What confines tools: `auto` is the first that works of bwrap, landlock and landrun. OLLIE_ISOLATION wins. */
       isolation: z._default(z.enum(["auto", ...providers]), "auto"),
       /** Name of the sandbox profile that calls have: a file in {cfg}/sandbox or in the package's data/sandbox. */
       profile: z._default(z.string(), "default"),

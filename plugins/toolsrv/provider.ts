@@ -32,7 +32,7 @@ export async function findProvider(wanted: Wanted, options: ProbeOptions): Promi
     bwrap: () => runs(bwrapProbe, options.env),
     landrun: () => runs(landrunProbe, options.env),
   };
-  const order = wanted === "auto" ? (["landlock", "bwrap", "landrun"] as const) : [wanted];
+  const order = wanted === "auto" ? (["bwrap", "landlock", "landrun"] as const) : [wanted];
   const faults: string[] = [];
   for (const provider of order) {
     const fault = await tries[provider]();

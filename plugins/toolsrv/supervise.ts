@@ -120,9 +120,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   const run = async (slot: Slot, request: ToolRequest, on: Parameters<ToolRunner["call"]>[1]): Promise<ToolResult> => {
     if (on.signal.aborted) return notStarted;
     try {
-      const tmp = options.tmp.of(request.session, request.agent);
-      const socket = await options.sockets?.agent(request, () => slot.pids);
-      const confined = await confine(options, request, tmp.session, socket?.NAMESPACE);
+      const { tmp, socket, confined } = await ready(slot, request);
       slot.last = confined?.confinement;
       const body = {
         ...request,
@@ -140,10 +138,17 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     }
   };
 
-  /** What is confined from outside depends on the agent: it is started by its first call. */
-  const warm = async (slot: Slot): Promise<void> => {
-    const { provider } = (await options.isolation?.found()) ?? {};
-    if (provider !== "bwrap") await childOf(slot, []);
+  /** What a call in `place` would need: its temporary folders, its socket, what it is confined to. */
+  const ready = async (slot: Slot, place: Parameters<ToolRunner["warm"]>[0]) => {
+    const tmp = options.tmp.of(place.session, place.agent);
+    const socket = await options.sockets?.agent(place, () => slot.pids);
+    return { tmp, socket, confined: await confine(options, place, tmp.session, socket?.NAMESPACE) };
+  };
+
+  const warm = async (slot: Slot, place: Parameters<ToolRunner["warm"]>[0]): Promise<void> => {
+    const { confined } = await ready(slot, place);
+    const child = await childOf(slot, confined?.around ?? []);
+    await child.client.rdwr("ctl", `warm ${JSON.stringify(confined?.rules ?? null)}`);
   };
 
   return {
@@ -163,9 +168,9 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       options.onNote?.(request, note);
       return { ...result, content: `${result.content}\n${note}` };
     },
-    warm(session) {
-      const slot = slotOf(session);
-      void warm(slot).then(
+    warm(place) {
+      const slot = slotOf(place.session);
+      void warm(slot, place).then(
         () => slot.calls.size === 0 && scheduleIdle(slot),
         () => {}, // the first call tells why
       );

@@ -91,8 +91,8 @@ export interface ToolResult {
 export interface ToolRunner {
   /** Never throws: failures are results. `onOutput` gets text as it comes, whole characters only. */
   call(request: ToolRequest, options: { signal: AbortSignal; onOutput?: (text: string) => void }): Promise<ToolResult>;
-  /** Starts what a first call would have to wait for. Costs nothing where it is already there. */
-  warm(session: string): void;
+  /** Starts what an agent's first call would have to wait for. Costs little where it is already there. */
+  warm(place: Pick<ToolRequest, "session" | "agent" | "cwd" | "profile">): void;
   /** Ends all that runs for a session, and removes its temporary files; with `agent`, for that agent alone. UUIDs. */
   end(session: string, agent?: string): Promise<void>;
   /** Key=value lines for the session's `sandbox` file. */

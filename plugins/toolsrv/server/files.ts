@@ -6,6 +6,7 @@ import type { Tool, Tools } from "#plugins/tools";
 import { type CallBody, lostWithout, type Native, printStatus } from "#plugins/toolsrv";
 import type { Calls } from "./calls.ts";
 import type { Entry, Processes } from "./processes.ts";
+import type { Spawners } from "./spawners.ts";
 
 /** Largest body of a call, in bytes. */
 const maxBody = 8 << 20;
@@ -19,10 +20,11 @@ export interface Served {
   /** `onGone` is what `dismiss` has to call. */
   processes: (onGone: (entry: Entry) => void) => Processes;
   native: Native;
+  spawners: Spawners;
 }
 
 /** The plugin that serves them. */
-export const toolserver = ({ tools, calls, processes: make, native }: Served) =>
+export const toolserver = ({ tools, calls, processes: make, native, spawners }: Served) =>
   definePlugin({
     name: "toolserver",
     doc: "Runs tools: one call per open of `call`.",
@@ -38,12 +40,12 @@ export const toolserver = ({ tools, calls, processes: make, native }: Served) =>
         }),
         leaf("host", {
           doc: "platform, arch, cwd, is_git_repo, sandbox state, and what runs here: key=value lines.",
-          read: () => host(calls, processes, native),
+          read: () => host(calls, processes, native, spawners),
         }),
         leaf("ctl", {
-          doc: "`cancel ID` ends a call, whose result still comes; `end AGENT` ends all that an agent's calls started.",
+          doc: "`cancel ID` ends a call, whose result still comes; `end AGENT` ends all that an agent's calls started; `warm RULES` (JSON, or null) makes what calls with these rules start from.",
           mode: 0o600,
-          rdwr: (_c, body) => (body === undefined ? usage : ctl(Buffer.from(body).toString("utf8"), calls)),
+          rdwr: (_c, body) => (body === undefined ? usage : ctl(Buffer.from(body).toString("utf8"), calls, spawners)),
         }),
         dir(
           "proc",
@@ -108,15 +110,19 @@ async function command(entry: Entry, verb: string, processes: Processes): Promis
   else throw new NineError(`ctl: unknown verb "${verb}" (verbs: term kill dismiss)`);
 }
 
-const usage = "usage: cancel ID | end AGENT\n";
+const usage = "usage: cancel ID | end AGENT | warm RULES\n";
 
-async function ctl(line: string, calls: Calls): Promise<string> {
+async function ctl(line: string, calls: Calls, spawners: Spawners): Promise<string> {
+  if (line.startsWith("warm ")) {
+    await spawners.for(JSON.parse(line.slice(5)) ?? undefined);
+    return "ok\n";
+  }
   const [verb, argument, ...rest] = line.trim().split(/\s+/);
   if (argument === undefined || rest.length > 0) throw new NineError(`ctl: ${usage.trim()}`);
   if (verb === "cancel") {
     if (!calls.cancel(argument)) throw new NineError(`ctl: there is no call ${argument}`);
   } else if (verb === "end") await calls.endAgent(argument);
-  else throw new NineError(`ctl: unknown verb "${verb}" (verbs: cancel end)`);
+  else throw new NineError(`ctl: unknown verb "${verb}" (verbs: cancel end warm)`);
   return "ok\n";
 }
 
@@ -130,14 +136,14 @@ function parseCall(file: string, body: Uint8Array): CallBody {
   throw new NineError(`${file}: the body must be a JSON object with id, tool, args and cwd`);
 }
 
-function host(calls: Calls, processes: Processes, { missing }: Native): string {
+function host(calls: Calls, processes: Processes, { missing }: Native, { size }: Spawners): string {
   const cwd = process.cwd();
   const values = {
     platform: process.platform,
     arch: process.arch,
     cwd,
     is_git_repo: String(inRepository(cwd)),
-    sandbox: "off",
+    sandbox: size === 0 ? "off" : `landlock, sets of rules: ${size}`,
     calls: String(calls.active().length),
     processes: String(processes.list().filter(({ end }) => !end).length),
     left: String(calls.left().length),

@@ -65,6 +65,7 @@ const served = {
   calls: calls(tools, runs, cookie),
   processes: (onGone: (entry: Entry) => void) => processes(tools, runs, cookie, onGone),
   native,
+  spawners: runs,
 };
 const kernel = createKernel({ plugins: [toolserver(served)] });
 await kernel.start();

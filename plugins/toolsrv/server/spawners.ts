@@ -6,6 +6,8 @@ import { createSpawner, type Spawner, type SpawnerOptions } from "./spawn.ts";
 export interface Spawners {
   /** Undefined: with toolsrv's own rights. Rejects with one sentence where the rules can not be enforced. */
   for(rules: Rules | undefined): Promise<Spawner>;
+  /** Sets of rules that have a thread. */
+  readonly size: number;
   /** Ends all threads and shells that wait. */
   close(): void;
 }
@@ -85,6 +87,9 @@ export function spawners({ program, limit = 8, ...options }: SpawnersOptions): S
       return entry.spawner.catch((error: Error) => {
         throw new Error(`the sandbox could not be made: ${error.message}`);
       });
+    },
+    get size() {
+      return entries.size;
     },
     close() {
       plain?.close();

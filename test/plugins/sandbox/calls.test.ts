@@ -104,6 +104,12 @@ describe("the stock profile", () => {
     expect((await p.shell(`cat ${p.cwd}.old/file`)).content).toMatch(/denied/i);
   });
 
+  test("what a call needs is made beside the model's answer", async () => {
+    const { session, cwd } = p;
+    p.runner.warm({ session, agent: "a-1", cwd });
+    expect((await p.shell("echo warm")).content).toBe("warm");
+  });
+
   test("calls of one session share a domain: one may end what another left", async () => {
     const { content } = await p.shell("sleep 60 >/dev/null 2>&1 & echo $!");
     const pid = Number(/^\d+/.exec(content)?.[0]);

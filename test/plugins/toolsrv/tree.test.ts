@@ -163,8 +163,8 @@ describe("toolsrv's tree", () => {
       'there is no tool "nosuch"',
     );
     await expect(client.rdwr("ctl", "cancel nobody")).rejects.toThrow("ctl: there is no call nobody");
-    await expect(client.rdwr("ctl", "dance now")).rejects.toThrow('ctl: unknown verb "dance" (verbs: cancel end)');
-    await expect(client.rdwr("ctl", "cancel")).rejects.toThrow("ctl: usage: cancel ID | end AGENT");
+    await expect(client.rdwr("ctl", "dance now")).rejects.toThrow('ctl: unknown verb "dance" (verbs: cancel end warm)');
+    await expect(client.rdwr("ctl", "cancel")).rejects.toThrow("ctl: usage: cancel ID | end AGENT | warm RULES");
     expect((await client.rdwr("call")).toString("utf8")).toContain("usage:");
   });
 });
