@@ -1,7 +1,7 @@
 /** The public surface of the kernel: the only file of core/ that anything outside may import. */
 export type { Config } from "./config/define.ts";
 export { defineConfig, env, file } from "./config/define.ts";
-export { configDir, dataDir, expandHome, packageRoot, searchPath } from "./config/paths.ts";
+export { configDir, dataDir, expandHome, makeDir, packageRoot, searchPath } from "./config/paths.ts";
 export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
 export type { ErrorCode } from "./errors.ts";
 export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";

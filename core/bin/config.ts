@@ -1,8 +1,8 @@
 /** olliesrv config check|init. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
-import { configDir, packageRoot } from "../config/paths.ts";
+import { configDir, makeDir, packageRoot } from "../config/paths.ts";
 import { messageOf, OllieError } from "../errors.ts";
 import { orderPlugins } from "../order.ts";
 import { validate } from "../validate.ts";
@@ -46,7 +46,7 @@ function init(): number {
   const folder = configDir();
   const config = join(folder, "ollie.config.ts");
   if (existsSync(config)) throw new OllieError("E_CONFIG", `${config} exists already: it was left alone`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeDir(folder);
   const root = packageRoot();
   // The package's own config is the best example: every plugin stands there on a line of its own.
   const own = readFileSync(join(root, "ollie.config.ts"), "utf8").replace(/^\/\*\*.*\*\/\n/, "");

@@ -64,6 +64,10 @@ function report(text: string, code: number): void {
   status ||= code;
 }
 
+/** The error with its path, unless it names the file itself (`agent/new: unknown key …`). */
+const named = (path: string, message: string): string =>
+  path.endsWith(message.slice(0, Math.max(0, message.indexOf(": ")) || undefined)) ? message : `${path}: ${message}`;
+
 /** Options at the head of `words`; what is left of `words` are the arguments. */
 function takeOptions(
   words: string[],
@@ -133,14 +137,14 @@ function job(client: Client, command: Command, from: () => AsyncIterable<Buffer>
     input: from,
     out,
     signal: interrupted.signal,
-    failed: (path, error) => report(`${path}: ${(error as Error).message}`, 1),
+    failed: (path, error) => report(named(path, (error as Error).message), 1),
   };
 }
 
 /** What is said of an error; `path` where it is about one. */
 function explain(error: unknown, path: string | undefined): string {
   const { message, cause } = error as Error & { cause?: { code?: string } };
-  if (error instanceof RemoteError && path !== undefined) return `${path}: ${message}`;
+  if (error instanceof RemoteError && path !== undefined) return named(path, message);
   if (cause?.code === "ENOENT" || cause?.code === "ECONNREFUSED")
     return `${message}: start the daemon with "olliesrv start" or "npm start"`;
   return message;

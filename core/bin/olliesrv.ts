@@ -1,11 +1,11 @@
 /** The daemon: olliesrv start|fgstart|stop|status|config. */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { findConfig, loadConfig } from "../config/load.ts";
-import { absolutePaths, dataDir } from "../config/paths.ts";
+import { absolutePaths, dataDir, makeDir } from "../config/paths.ts";
 import { messageOf } from "../errors.ts";
 import { createKernel, type Kernel } from "../kernel.ts";
 import { namespaceDir, parseAddr } from "../ninep/addr.ts";
@@ -97,7 +97,7 @@ async function start(flags: Flags): Promise<number> {
     return 0;
   }
   const { file: config } = findConfig(flags.config, process.cwd(), process.env);
-  mkdirSync(join(dataDir(), "log"), { recursive: true, mode: 0o700 });
+  makeDir(join(dataDir(), "log"));
   const log = openSync(logFile(), "a", 0o600);
   const from = readFileSync(logFile()).length;
   const forward = ["--config", config, ...(flags.listen ? ["--listen", absoluteAddress(flags.listen)] : [])];

@@ -2,7 +2,7 @@
  * Finds and imports the user's config. The package's own is compiled and imported natively; a user's file goes through
  * jiti, whose aliases lead to this package's copies, so that a folder without node_modules can import `ollie`.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -12,7 +12,7 @@ import { logLevels } from "../log.ts";
 import { parseAddr } from "../ninep/addr.ts";
 import type { Use } from "../plugin.ts";
 import type { Config } from "./define.ts";
-import { configDir, packageRoot } from "./paths.ts";
+import { configDir, makeDir, packageRoot } from "./paths.ts";
 
 export interface Loaded {
   config: Config;
@@ -131,7 +131,7 @@ async function importUsers(file: string, env: Env): Promise<{ default?: unknown 
 /** Compiled code is kept where nobody else can put any; false where there is no such place. */
 function privateFolder(path: string): string | false {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDir(path);
     chmodSync(path, 0o700);
     return path;
   } catch {

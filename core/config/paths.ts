@@ -1,5 +1,5 @@
 /** Where things lie: this package's files, the user's config and data. Variables win over defaults. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -50,4 +50,17 @@ export function searchPath(kind: string, env: Env = process.env): string[] {
   const listed = (env[`OLLIE_${kind.toUpperCase()}_PATH`] ?? "").split(":").filter((dir) => dir !== "");
   const user = listed.length > 0 ? listed.map((dir) => expandHome(dir, env)) : [join(configDir(env), kind)];
   return [...new Set([...user, join(packageRoot(), "data", kind)])];
+}
+
+/** A folder and those above it, 0700 where they are new. (Node's own recursive form never ends for a path below /proc.) */
+export function makeDir(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && statSync(path).isDirectory()) return;
+    if (code !== "ENOENT" || existsSync(dirname(path))) throw error;
+    makeDir(dirname(path));
+    makeDir(path);
+  }
 }

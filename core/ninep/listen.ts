@@ -1,8 +1,9 @@
 /** Where the tree is served: a Unix socket or loopback TCP. A live server or a foreign file at the path is refused. */
-import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, renameSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
+import { makeDir } from "../config/paths.ts";
 import { OllieError } from "../errors.ts";
 import type { ListenAt, Listening } from "../plugin.ts";
 import { parseAddr } from "./addr.ts";
@@ -53,7 +54,7 @@ function turnAway(socket: Socket): void {
 async function listenUnix(server: Server, path: string): Promise<string> {
   parseAddr(path); // checks the length
   const folder = dirname(path);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeDir(folder);
   checkFolder(folder);
   await takeOver(path);
   // Bound under another name in a folder that nobody else can enter, closed to others, then moved into place:

@@ -1,12 +1,12 @@
 /** Writing that survives a crash, and errors that a person understands. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
-import { chmod, mkdir, open, rename, rm } from "node:fs/promises";
+import { chmod, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf, NineError } from "#core";
+import { makeDir, messageOf, NineError } from "#core";
 
 /** Makes `dir`, closed to others whatever the umask and whatever it was before. */
 export async function privateDir(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  makeDir(dir);
   await chmod(dir, 0o700);
 }
 
