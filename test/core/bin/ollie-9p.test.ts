@@ -216,11 +216,11 @@ describe("ollie-9p write", () => {
   it("exits 1 with the server's words when the write or the commit is refused", async () => {
     expect(await run(["write", "messages", "bad"])).toMatchObject({
       code: 1,
-      err: "ollie-9p: messages: messages: bad is no verb\n",
+      err: "ollie-9p: messages: bad is no verb\n",
     });
     expect(await run(["write", "store", "!x"])).toMatchObject({
       code: 1,
-      err: "ollie-9p: store: store: starts with !\n",
+      err: "ollie-9p: store: starts with !\n",
     });
     expect(await run(["write", "hello", "x"])).toMatchObject({ code: 1, err: "ollie-9p: hello: permission denied\n" });
   });
