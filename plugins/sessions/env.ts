@@ -2,8 +2,10 @@
 import { NineError } from "#core";
 import type { Session } from "./types.ts";
 
-/** Whether a variable's name says that it holds a secret: such ones are given to no tool, command or agent. */
-export const isCredential = (name: string): boolean => /_(KEY|TOKEN|SECRET)$/i.test(name);
+const credential = /(_KEY|_TOKEN|_SECRET|PASSWORD|PASSWD|_CREDENTIALS?)$|PASSWORD/i;
+
+/** Whether a variable's name says that it holds a secret: such ones are given to no tool, command or agent, whoever set them. */
+export const isCredential = (name: string): boolean => credential.test(name);
 
 /** Checks one variable. Throws NineError. */
 export function checkVariable(name: string, value: string, what: string): void {

@@ -1,11 +1,8 @@
 /** The environment of tools: a whitelist, and never a key. */
+import { isCredential } from "#plugins/sessions";
 
 const exact = new Set("HOME USER LOGNAME PATH LANG LANGUAGE TERM COLORTERM TZ TMPDIR SHELL NAMESPACE".split(" "));
 const prefixes = ["LC_", "XDG_", "OLLIE_"];
-const credential = /(_KEY|_TOKEN|_SECRET|PASSWORD|PASSWD|_CREDENTIALS?)$|PASSWORD/i;
-
-/** Names that look like credentials: no tool gets them, whoever set them. */
-export const isCredential = (name: string): boolean => credential.test(name);
 
 /** Nobody is there to answer: editors and pagers return at once, git asks for no password. A session may set others. */
 export const unattended = {

@@ -10,7 +10,7 @@ import {
   widerThan,
 } from "#plugins/sandbox";
 import { lostBelow, stillOpen } from "#plugins/sandbox-landlock";
-import { isCredential } from "./env.ts";
+import { isCredential } from "#plugins/sessions";
 import type { Found } from "./provider.ts";
 
 export interface IsolationOptions {

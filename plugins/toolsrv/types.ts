@@ -111,7 +111,7 @@ export interface ToolRunner {
 export const ToolRunner = token<ToolRunner>("toolrunner");
 
 export { type Capture, capture } from "./capture.ts";
-export { isCredential, sessionEnv, toolEnv, unattended } from "./env.ts";
+export { sessionEnv, toolEnv, unattended } from "./env.ts";
 export { knownLibc, type Libc, loadLibc, lostWithout, type Native } from "./libc.ts";
 export { type OutputLog, outputLog } from "./output-log.ts";
 export { adoptOrphans, reapOrphans } from "./reap.ts";

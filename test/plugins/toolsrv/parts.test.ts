@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isCredential, sessionEnv, toolEnv } from "#plugins/toolsrv";
+import { isCredential } from "#plugins/sessions";
+import { sessionEnv, toolEnv } from "#plugins/toolsrv";
 import { capture } from "../../../plugins/toolsrv/capture.ts";
 import { reduce } from "../../../plugins/toolsrv/reduce.ts";
 import { passArgs, positional } from "../../../plugins/toolsrv/server/argv.ts";
