@@ -117,7 +117,9 @@ export async function start(options: RigOptions): Promise<Rig> {
   }
   const env: Record<string, string> = {
     ...{ PATH: process.env.PATH ?? "", HOME: home, NAMESPACE: ns, XDG_RUNTIME_DIR: run, TMPDIR: dir },
-    ...{ USER: person.name, OLLIE_AGENTS_PATH: join(work, "agents"), ...options.env },
+    ...{ USER: person.name, OLLIE_AGENTS_PATH: join(work, "agents") },
+    // Identity has to hold by itself: a sandbox around the tools would hide what it lets through.
+    ...{ OLLIE_ISOLATION: "none", ...options.env },
   };
   const ids = process.getuid?.() === 0 ? { uid: person.uid, gid: person.uid } : {};
   const main = join(ns, "ollie");
