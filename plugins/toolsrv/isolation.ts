@@ -88,7 +88,9 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
           throw new Error(`tools do not run here: nothing can confine them (${here.why}); ${optOut}`);
         rules = unconfinedRules(rules.profile, [...rules.notes, `nothing confines it: ${here.why}`]);
       }
-      if (namespace !== undefined) rules = { ...rules, unix: [...rules.unix, dirname(namespace)] };
+      // Where each agent has a tool server of its own it sees its own socket alone; else they share a domain, and one rule.
+      const socket = namespace && (here.provider === "bwrap" ? namespace : dirname(namespace));
+      if (socket !== undefined) rules = { ...rules, unix: [...rules.unix, socket] };
       return { found: here, rules, env: passed(profile, env) };
     },
     async describe(last) {

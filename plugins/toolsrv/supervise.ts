@@ -27,6 +27,9 @@ export interface SupervisorOptions {
   startLimit: number;
 }
 
+/** Tool servers that a session keeps at once, where it needs several. */
+const most = 8;
+
 interface Running {
   agent: string;
   stop: AbortController;
@@ -82,6 +85,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       if (slot.children.get(key) === starting) slot.children.delete(key);
     };
     slot.children.set(key, starting);
+    void trim(slot);
     starting.then((child) => child.client.ended.then(forget), forget);
     starting.then(
       ({ pid, gone }) => {
@@ -100,6 +104,17 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     await Promise.all(closing.map((starting) => starting.then((child) => child.close()).catch(() => {})));
   };
 
+  /** Ends what was not used for longest, unless something runs in it. */
+  const trim = async (slot: Slot): Promise<void> => {
+    for (const [key, starting] of [...slot.children].slice(0, -1)) {
+      if (slot.children.size <= most) return;
+      const child = await starting.catch(() => undefined);
+      if (!child || (await isBusy(child)) || slot.children.get(key) !== starting) continue;
+      slot.children.delete(key);
+      await child.close();
+    }
+  };
+
   const childrenOf = async (slot: Slot | undefined): Promise<Child[]> => {
     const settled = await Promise.allSettled(slot?.children.values() ?? []);
     return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
@@ -110,8 +125,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     slot.idle = setTimeout(async () => {
       const children = await childrenOf(slot);
       if (children.length === 0) return;
-      const remain = await Promise.all(children.map(left));
-      const busy = remain.some((count) => count > 0) || slot.calls.size > 0 || processes.running(slot.session) > 0;
+      const remain = await Promise.all(children.map(isBusy));
+      const busy = remain.includes(true) || slot.calls.size > 0 || processes.running(slot.session) > 0;
       if (busy) scheduleIdle(slot);
       else await closeChildren(slot);
     }, options.idle).unref();
@@ -212,8 +227,8 @@ function nativeLine(): string {
   return native.libc ? "native=koffi\n" : `native=off (${native.missing}): ${lostWithout}\n`;
 }
 
-/** Processes that ended calls have left. */
-async function left(child: Child): Promise<number> {
+/** Whether calls or processes run there, or ended calls have left some. */
+async function isBusy(child: Child): Promise<boolean> {
   const host = await child.client.read("host").catch(() => Buffer.from(""));
-  return Number(/^left=(\d+)$/m.exec(host.toString("utf8"))?.[1] ?? 0);
+  return /^(calls|processes|left)=[1-9]/m.test(host.toString("utf8"));
 }

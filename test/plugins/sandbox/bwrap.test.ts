@@ -1,0 +1,96 @@
+/** What bubblewrap is told, and what a tool server inside of it is like. */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bwrapProbe, bwrapWords, rulesInside, unconfinedRules } from "#plugins/sandbox";
+import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { type Place, place } from "./runner.ts";
+
+const [program = "", ...probe] = bwrapProbe;
+const works = spawnSync(program, probe).status === 0;
+if (!works) console.warn("bwrap does not work here: tool servers inside of it are not tested");
+
+const grant = (path: string, mode: "ro" | "rox" | "rw" | "rwx") => ({ path, mode, id: "1:1" });
+
+test("its words: nothing but what is granted, parents first, links last", () => {
+  const rules = {
+    ...unconfinedRules("p", []),
+    unconfined: false,
+    grants: [
+      grant("/w/sub", "rwx"),
+      grant("/w", "ro"),
+      grant("/usr", "rox"),
+      grant("/usr/lib", "ro"),
+      grant("/dev/null", "rw"),
+    ],
+    links: [
+      { path: "/bin", target: "/usr/bin" },
+      { path: "/usr/x", target: "/usr/y" },
+    ],
+    unix: ["/run/s"],
+  };
+  const words = bwrapWords(rules, { own: ["/opt/node"], unshareNetwork: true }).join(" ");
+  expect(words).toContain("--ro-bind-try /usr /usr --ro-bind-try /w /w --bind-try /w/sub /w/sub");
+  expect(words).toContain("--ro-bind-try /opt/node /opt/node");
+  expect(words).toContain("--ro-bind-try /run/s /run/s --symlink /usr/bin /bin --chdir / --");
+  expect(words).toContain("--unshare-net --proc /proc --dev /dev --tmpfs /tmp");
+  expect(words).not.toMatch(/\/usr\/lib|\/dev\/null|\/usr\/x| \/ \/ /);
+  const inside = rulesInside(rules);
+  expect(inside.grants.find(({ path }) => path === "/dev/null")?.id).toBe("");
+  expect(inside.grants.at(-1)).toEqual({ path: "/tmp", mode: "rwx", id: "" });
+});
+
+test("hooks of git are read only where they are a folder of a repository", () => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "ollie-bwrap-")));
+  try {
+    const words = () =>
+      bwrapWords({ ...unconfinedRules("p", []), grants: [grant(dir, "rwx")] }, { own: [], unshareNetwork: false }).join(
+        " ",
+      );
+    expect(words()).not.toContain("hooks");
+    for (const name of ["hooks", "objects"]) mkdirSync(join(dir, ".git", name), { recursive: true });
+    expect(words()).toContain(`--ro-bind-try ${dir}/.git/hooks ${dir}/.git/hooks`);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+describe.skipIf(!works)("a tool server inside", () => {
+  let entry: string;
+  let p: Place;
+  beforeAll(async () => {
+    entry = await toolsrvEntry();
+  });
+  beforeEach(() => {
+    p = place({ entry, wanted: "bwrap" });
+  });
+  afterEach(() => p.close());
+  afterAll(() => rmSync(entry, { force: true }));
+
+  test("sees its own processes and its own /tmp, and says so", async () => {
+    const { content } = await p.shell("ls -d /proc/[0-9]* | wc -l; touch /tmp/mine && ls /tmp | grep -c mine");
+    const [processes, mine] = content.split("\n").map(Number);
+    expect(processes).toBeLessThan(12);
+    expect(mine).toBe(1);
+    expect(await p.runner.sandbox(p.session)).toMatch(/^sandbox=on\nprovider=bwrap\nprofile=default$/m);
+  });
+
+  test("calls under other rules have one of their own, and the first goes on", async () => {
+    await p.shell("echo kept > /tmp/mine");
+    expect((await p.shell("touch x; ls /tmp", { sandbox: "readonly" })).content).toMatch(/denied|Read-only/i);
+    expect((await p.shell("cat /tmp/mine")).content).toBe("kept");
+  });
+
+  test("without what Landlock gives, the network can still be none", async () => {
+    await p.close();
+    p = place({ entry, find: async () => ({ provider: "bwrap", why: "a test", landlock: 0 }) });
+    p.profile("default", "network: none\n");
+    expect((await p.shell("ls /sys/class/net 2>/dev/null; cat /proc/net/dev | grep -c :")).content).toBe("1");
+    p.profile("default", "network: { connect: [80] }\n");
+    expect((await p.shell("true")).content).toBe(
+      "sandbox profile default: bwrap can not enforce it (TCP ports are not confined)",
+    );
+  });
+});
