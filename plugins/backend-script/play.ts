@@ -67,8 +67,12 @@ export async function* play(
 
 /** Cuts a text into pieces of `size` characters, never inside of one. */
 function* pieces(text: string, size: number): Generator<string> {
-  const characters = Array.from(text);
-  for (let at = 0; at < characters.length; at += size) yield characters.slice(at, at + size).join("");
+  // By index: as an array of its characters a long text takes sixteen times its size.
+  for (let at = 0; at < text.length; ) {
+    const from = at;
+    for (let n = 0; n < size && at < text.length; n++) at += (text.codePointAt(at) as number) > 0xffff ? 2 : 1;
+    yield text.slice(from, at);
+  }
 }
 
 /** Waits; throws the signal's own reason when it aborts. */
