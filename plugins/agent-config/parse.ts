@@ -78,6 +78,7 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
     hooks[known] = [...(hooks[known] ?? []), ...[read].flat()];
   }
 
+  const sandbox = get("sandbox", string);
   const widening = ["hooks", "sandbox", "bypass"].filter((key) => Object.hasOwn(value, key) && value[key] !== null);
 
   return {
@@ -98,6 +99,7 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
       }),
     ),
     hooks,
+    ...(sandbox ? { sandbox } : {}),
     ...(widening.length > 0 ? { widening } : {}),
   };
 }

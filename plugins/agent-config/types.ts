@@ -22,6 +22,8 @@ export interface AgentConfig {
   model: string | undefined;
   params: Params;
   hooks: Record<string, string[]>;
+  /** Name of its sandbox profile. Undefined: its creator's, else the usual one. */
+  sandbox?: string;
   /** Keys of the file that widen rights, where it has some: hooks, sandbox, bypass. */
   widening?: readonly string[];
 }

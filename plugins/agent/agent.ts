@@ -20,7 +20,7 @@ export function makeAgent(
   saved: Omit<SavedAgent, "messages" | "queue">,
   parts: { config: AgentConfig; provider: Backend },
 ): Runtime {
-  const { id, creator, depth = 0, usage, chat: mark } = saved;
+  const { id, creator, depth = 0, bounds = [], usage, chat: mark } = saved;
   const known = new Set([...fields, "messages", "queue"]);
   const unknown = Object.fromEntries(Object.entries(saved).filter(([key]) => !known.has(key)));
   const log: Logger = deps.log.child({ agent: id });
@@ -30,6 +30,7 @@ export function makeAgent(
     session,
     creator,
     depth,
+    bounds,
     ...parts,
     name: saved.name,
     agent: saved.agent,
@@ -82,6 +83,7 @@ const fields: (keyof SavedAgent)[] = [
   "id",
   "creator",
   "depth",
+  "bounds",
   "name",
   "agent",
   "backend",

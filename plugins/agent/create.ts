@@ -5,7 +5,7 @@ import { NineError } from "#core";
 import { checkName, type Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
 import { checkCwd, firstTools } from "./checks.ts";
-import { checkChild, plainPrompt } from "./grow.ts";
+import { boundsBelow, checkChild, plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
 import { kept } from "./lines.ts";
 import { snapshotOf } from "./persist.ts";
@@ -64,7 +64,7 @@ export async function createAgent(
       session,
       {
         ...{ id, name, cwd, prime, system, agent: config.name, backend: provider.name, model: provider.model },
-        ...(creator ? { creator: creator.id, depth: creator.depth + 1 } : {}),
+        ...(creator ? { creator: creator.id, depth: creator.depth + 1, bounds: boundsBelow(creator) } : {}),
         ...{ params: config.params, tools: firstTools(deps.tools, config), plan: "", feed: "" },
         ...{
           usage: noTotals(),

@@ -7,6 +7,7 @@ import type { ToolResult } from "#plugins/toolsrv";
 import { parseArgs } from "./args.ts";
 import { allowed } from "./context.ts";
 import { tokensOf } from "./estimate.ts";
+import { profilesOf } from "./grow.ts";
 import type { Outcome } from "./history.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
@@ -132,6 +133,7 @@ async function run(
         env: Object.fromEntries(rt.session.env),
         timeout,
         background,
+        profiles: profilesOf(rt),
         sandbox,
       },
       { signal, onOutput: (text) => output.write(i, text) },

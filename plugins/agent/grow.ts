@@ -9,8 +9,8 @@ import type { Runtime } from "./runtime.ts";
 const isInside = (path: string, above: string): boolean => `${path}/`.startsWith(above === "/" ? "/" : `${above}/`);
 
 /**
- * Checks a new agent against the one that makes it. Throws NineError. Plugins check what they know of (sandbox profile,
- * bypass policy) in a tap of `agentSpawn`, which may block.
+ * Checks a new agent against the one that makes it. Throws NineError. Plugins check what they know of (bypass policy) in a
+ * tap of `agentSpawn`, which may block.
  */
 export function checkChild(what: string, cwd: string, creator: Runtime): void {
   if (creator.depth >= limits.generations)
@@ -24,6 +24,15 @@ function isWritten(file: string, makers: readonly Runtime[]): boolean {
   if ([packageRoot(), configDir()].some((dir) => isInside(file, dir))) return false;
   return makers.some(({ cwd }) => isInside(file, cwd));
 }
+
+/** The sandbox profiles that bound what `creator` makes. Fixed when that is made: it stays bound when its creator is gone. */
+export function boundsBelow({ bounds, config: { sandbox } }: Runtime): string[] {
+  if (sandbox !== undefined) return [...bounds, sandbox];
+  return bounds.length > 0 ? [...bounds] : [""];
+}
+
+/** The sandbox profiles of an agent's calls, each no wider than the one before. */
+export const profilesOf = ({ bounds, config: { sandbox } }: Runtime): string[] => [...bounds, sandbox ?? ""];
 
 /**
  * The prompt of a config that agents may have made: its file lies where one of `makers` works. Undefined: a person made it. It is

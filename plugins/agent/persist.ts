@@ -16,11 +16,11 @@ import { usageText } from "./totals.ts";
 
 /** JSON-able, whole. */
 export function snapshotOf(rt: Runtime): SavedAgent {
-  const { id, creator, depth, name, agent, backend, model, cwd, params, tools, plan, feed, system, prime } = rt;
+  const { id, creator, depth, bounds, name, agent, backend, model, cwd, params, tools, plan, feed, system, prime } = rt;
   return {
     ...rt.unknown,
     id,
-    ...(creator ? { creator, depth } : {}),
+    ...(creator ? { creator, depth, bounds: [...bounds] } : {}),
     ...{ name, agent, backend, model, cwd, params, tools, plan, feed, system, prime },
     messages: [...rt.history.messages, ...rt.history.early].map(toSaved),
     usage: rt.totals,

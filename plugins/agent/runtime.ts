@@ -77,6 +77,8 @@ export interface Runtime extends Settings {
   readonly creator: string | undefined;
   /** Agents that made it, one by the other; 0: a person made it. */
   readonly depth: number;
+  /** Sandbox profiles of those, outermost first: its own may be no wider. Empty text: the usual one. */
+  readonly bounds: readonly string[];
   config: AgentConfig;
   provider: Backend;
   readonly history: History;

@@ -53,6 +53,8 @@ export interface SavedAgent extends Settings {
   creator?: string;
   /** Agents that made it, one by the other. */
   depth?: number;
+  /** Sandbox profiles of those, outermost first: its own may be no wider. Empty text: the usual one. */
+  bounds?: string[];
   messages: SavedMessage[];
   usage: Totals;
   queue: Prompt[];

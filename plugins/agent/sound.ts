@@ -6,7 +6,7 @@ import { noTotals, type Sums, sumOf, type Totals } from "./totals.ts";
 
 /** Every key that is missing or of another kind gets its default; keys that are not known stay. */
 export function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
-  const { creator, depth, inject, window, ...rest } = found;
+  const { creator, depth, bounds, inject, window, ...rest } = found;
   const prompt = promptOf(inject);
   return {
     ...rest,
@@ -34,7 +34,9 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
     tools: list(found.tools).filter(isText),
     usage: totalsOf(found.usage),
     ...(prompt ? { inject: prompt } : {}),
-    ...(isText(creator) ? { creator, ...sound({ depth }, { depth: 1 }) } : {}),
+    ...(isText(creator)
+      ? { creator, ...sound({ depth }, { depth: 1 }), bounds: Array.isArray(bounds) ? bounds.filter(isText) : [""] }
+      : {}),
     ...(isText(window?.model) ? { window: { model: window.model, ...sound(window, { tokens: 1 }) } } : {}),
   };
 }

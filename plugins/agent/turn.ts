@@ -6,6 +6,7 @@ import { messageOf } from "#core";
 import type { ReasoningBlock, ToolCall } from "#plugins/backends";
 import { learnWindow, loadedTools, measure, schemasOf } from "./context.ts";
 import { plan, runCalls } from "./dispatch.ts";
+import { profilesOf } from "./grow.ts";
 import { record } from "./lines.ts";
 import { isMissing, reconnect } from "./provider.ts";
 import { refresh } from "./refresh.ts";
@@ -96,7 +97,8 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     const tools = last ? [] : loadedTools(rt);
     setState(rt, "thinking");
     void learnWindow(rt);
-    if (tools.length > 0) rt.deps.runner.warm({ session: rt.session.id, agent: rt.id, cwd: rt.cwd });
+    if (tools.length > 0)
+      rt.deps.runner.warm({ session: rt.session.id, agent: rt.id, cwd: rt.cwd, profiles: profilesOf(rt) });
     const reply = await getReply(rt, schemasOf(tools), signal);
     rt.chat.end();
     if (last || reply.calls.length === 0) return endOf(rt, reply);

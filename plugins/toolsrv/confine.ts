@@ -25,12 +25,12 @@ interface Options {
 /** Undefined: nothing is confined here. Rejects with one sentence where the call must not run. */
 export async function confine(
   { isolation, entry, toolDirs }: Options,
-  { cwd, profile, sandbox: flag }: Pick<ToolRequest, "cwd" | "profile" | "sandbox">,
+  { cwd, profiles, sandbox: flag }: Pick<ToolRequest, "cwd" | "profiles" | "sandbox">,
   tmp: string,
   namespace: string | undefined,
 ): Promise<Confined | undefined> {
   if (!isolation) return undefined;
-  const confinement = await isolation.confine({ cwd, tmp, profile, flag, namespace });
+  const confinement = await isolation.confine({ cwd, tmp, profiles, flag, namespace });
   const { found, rules, env } = confinement;
   const plain = { confinement, env, around: [] };
   if (rules.unconfined) return plain;

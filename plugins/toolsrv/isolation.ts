@@ -26,9 +26,9 @@ export interface Confinable {
   cwd: string;
   /** The session's folder for temporary files. */
   tmp: string;
-  /** The agent's profile; undefined: the usual one. */
-  profile?: string | undefined;
-  /** Profile of this call alone; it may not be wider. */
+  /** Profiles, each no wider than the one before; empty texts stand for the usual one at first, then for nothing. */
+  profiles?: readonly string[] | undefined;
+  /** Profile of this call alone; no wider either. */
   flag?: string | undefined;
   /** Folder of the agent's socket. */
   namespace?: string | undefined;
@@ -67,18 +67,20 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
 
   return {
     found,
-    async confine({ cwd, tmp, profile: own, flag, namespace }) {
+    async confine({ cwd, tmp, profiles: named = [], flag, namespace }) {
       const here = await found();
       if (flag !== undefined && (here.provider === "none" || here.provider === undefined))
         throw new Error("sandbox: nothing confines tools here, leave it out");
       if (here.provider === "none") return { found: here, rules: unconfinedRules("none", []), env: {} };
       const context = { cwd, tmp, toolDirs: toolDirs(), env };
-      let { profile, rules } = await load(own ?? usual, context);
-      if (flag !== undefined && flag !== rules.profile) {
-        const narrow = await load(flag, context);
+      const [first, ...others] = named;
+      let { profile, rules } = await load(first || usual, context);
+      for (const name of [...others, flag ?? ""]) {
+        if (name === "" || name === rules.profile) continue;
+        const narrow = await load(name, context);
         const fault = widerThan(narrow.rules, rules);
         if (fault !== undefined)
-          throw new Error(`sandbox: profile "${flag}" is wider than the agent's "${rules.profile}": ${fault}`);
+          throw new Error(`sandbox: profile "${name}" is wider than "${rules.profile}", which bounds it: ${fault}`);
         const names = new Set(profile.env);
         profile = { ...narrow.profile, env: narrow.profile.env.filter((name) => names.has(name)) };
         rules = narrow.rules;

@@ -20,8 +20,8 @@ export interface ToolRequest {
   timeout: number;
   /** The result comes at once and names the process; what it writes, and its end, are `news`. It has no time limit. */
   background?: boolean;
-  /** The agent's sandbox profile. Default: the configured one. */
-  profile?: string | undefined;
+  /** Sandbox profiles, each no wider than the one before; the last counts. Empty text, or none: the usual one, or what comes before. */
+  profiles?: readonly string[] | undefined;
   /** A narrower profile for this call alone. */
   sandbox?: string | undefined;
 }
@@ -92,7 +92,7 @@ export interface ToolRunner {
   /** Never throws: failures are results. `onOutput` gets text as it comes, whole characters only. */
   call(request: ToolRequest, options: { signal: AbortSignal; onOutput?: (text: string) => void }): Promise<ToolResult>;
   /** Starts what an agent's first call would have to wait for. Costs little where it is already there. */
-  warm(place: Pick<ToolRequest, "session" | "agent" | "cwd" | "profile">): void;
+  warm(place: Pick<ToolRequest, "session" | "agent" | "cwd" | "profiles">): void;
   /** Ends all that runs for a session, and removes its temporary files; with `agent`, for that agent alone. UUIDs. */
   end(session: string, agent?: string): Promise<void>;
   /** Key=value lines for the session's `sandbox` file. */

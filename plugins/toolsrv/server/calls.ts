@@ -65,7 +65,7 @@ export function calls(tools: Tools, spawners: Pick<Spawners, "for">, cookie: str
         running.delete(call.id);
         if (result.left.length > 0) finished.add(mark);
         out.close();
-        return toResult(result, { timeout: call.timeout, exact: prepared.exact });
+        return toResult(result, { timeout: call.timeout, exact: prepared.exact, profile: call.rules?.profile });
       });
       try {
         yield* out.records();

@@ -4,8 +4,19 @@ import type { ToolResult, ToolStatus } from "#plugins/toolsrv";
 import { reduce } from "#plugins/toolsrv";
 import type { Ended } from "./run.ts";
 
-export function toResult(ended: Ended, { timeout, exact }: { timeout: number; exact: boolean }): ToolResult {
-  if (ended.error !== undefined) return { status: "refused", content: `the tool could not be started: ${ended.error}` };
+export interface Shown {
+  timeout: number;
+  exact: boolean;
+  /** The sandbox profile that it ran under. */
+  profile?: string | undefined;
+}
+
+export function toResult(ended: Ended, { timeout, exact, profile }: Shown): ToolResult {
+  if (ended.error !== undefined) {
+    const why =
+      profile && ended.error.endsWith("EACCES") ? ` (sandbox profile "${profile}" does not grant rox on it)` : "";
+    return { status: "refused", content: `the tool could not be started: ${ended.error}${why}` };
+  }
   const status = statusOf(ended);
   const lines = [
     heading(ended, status, timeout),

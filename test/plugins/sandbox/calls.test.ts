@@ -123,11 +123,18 @@ describe("the flag of a call", () => {
     expect((await p.shell("touch x && echo made")).content).toBe("made");
   });
 
+  test("a program that the profile does not let run is named with what is missing", async () => {
+    p.profile("bare", 'filesystem: { ro: ["/usr"] }\n');
+    expect((await p.shell("true", { sandbox: "bare" })).content).toMatch(
+      /could not be started: spawn \S+shell EACCES \(sandbox profile "bare" does not grant rox on it\)$/,
+    );
+  });
+
   test("is refused where that is wider, unknown or misspelt", async () => {
     p.profile("more", `filesystem: { ro: ["${p.outside}"] }\n`);
     const of = async (sandbox: string) => (await p.shell("true", { sandbox })).content;
     expect(await of("more")).toBe(
-      `sandbox: profile "more" is wider than the agent's "default": it grants ro on ${p.outside}`,
+      `sandbox: profile "more" is wider than "default", which bounds it: it grants ro on ${p.outside}`,
     );
     p.profile("free", "unconfined: true\n");
     expect(await of("free")).toMatch(/is wider .* it confines nothing$/);
@@ -136,6 +143,17 @@ describe("the flag of a call", () => {
     );
     expect(await of("../x")).toMatch(/can not be/);
   });
+});
+
+test("profiles of makers bound an agent's own, and the narrowest counts", async () => {
+  const of = async (...profiles: string[]) => (await p.shell("echo made > x && cat x", { profiles })).content;
+  expect(await of("", "")).toBe("made");
+  expect(await of("build", "default")).toBe("made");
+  expect(await of("", "readonly")).toMatch(/denied/i);
+  expect(await of("readonly", "")).toMatch(/denied/i);
+  expect(await of("readonly", "default")).toMatch(
+    /^sandbox: profile "default" is wider than "readonly", which bounds it/,
+  );
 });
 
 describe("H-083: where nothing confines", () => {
