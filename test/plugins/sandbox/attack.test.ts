@@ -2,19 +2,19 @@
  * What tools try to get out of the sandbox, as real processes inside of it: by each provider, as root and as a normal user.
  * What is not stopped is written down here as such, and in docs/security.md. Says who ran, and what could not.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { packageRoot } from "#core";
 import { bundle, toolsrvEntry } from "../toolsrv/bundle.ts";
+import { here } from "./gate.ts";
 
 const nobody = 65534;
 const root = process.getuid?.() === 0;
 const users = root ? [0, nobody] : [process.getuid?.() ?? -1];
 const providers = ["landlock", "bwrap"] as const;
-const installed = spawnSync("bwrap", ["--version"]).status === 0;
 
 let entry: string;
 let driver: string;
@@ -76,7 +76,7 @@ const passed = ({ results }: Report): string[] =>
 
 describe.each(users)("as user %d", (uid) => {
   describe.each(providers)("by %s", (provider) => {
-    const missing = provider === "bwrap" && !installed;
+    const missing = !here[provider];
     test.skipIf(missing)(
       "network none: nothing gets out but what is documented",
       async () => {
@@ -112,7 +112,7 @@ describe.each(users)("as user %d", (uid) => {
 
 test("who did not run is said", () => {
   const absent = [
-    ...(installed ? [] : ["by bwrap (it is not installed)"]),
+    ...providers.filter((provider) => !here[provider]).map((provider) => `by ${provider}`),
     ...(root ? [] : ["as root (this is a normal user)"]),
   ];
   if (absent.length > 0) console.warn(`attacks: not run ${absent.join(", ")}`);

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { packageRoot } from "#core";
 import { unsandboxed } from "../../../plugins/toolsrv/isolation.ts";
 import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
 
 let entry: string;
@@ -22,7 +23,7 @@ afterAll(() => rmSync(entry, { force: true }));
 const statusLines = async () =>
   Object.fromEntries((await p.runner.sandbox(p.session)).split("\n").map((l) => l.split(/=(.*)/s)));
 
-describe("the stock profile", () => {
+describe.skipIf(!here.landlock)("the stock profile", () => {
   test("confines without a word, and the session's file says how", async () => {
     expect(await p.shell("pwd")).toEqual({ status: "ok", exitCode: 0, content: p.cwd });
     const { sandbox, provider, profile, network, write, native } = await statusLines();
@@ -117,7 +118,7 @@ describe("the stock profile", () => {
   });
 });
 
-describe("the flag of a call", () => {
+describe.skipIf(!here.landlock)("the flag of a call", () => {
   test("takes a narrower profile for this call alone", async () => {
     expect((await p.shell("touch x", { sandbox: "readonly" })).content).toMatch(/denied/i);
     expect((await p.shell("touch x && echo made")).content).toBe("made");
@@ -145,7 +146,7 @@ describe("the flag of a call", () => {
   });
 });
 
-test("profiles of makers bound an agent's own, and the narrowest counts", async () => {
+test.skipIf(!here.landlock)("profiles of makers bound an agent's own, and the narrowest counts", async () => {
   const of = async (...profiles: string[]) => (await p.shell("echo made > x && cat x", { profiles })).content;
   expect(await of("", "")).toBe("made");
   expect(await of("build", "default")).toBe("made");
@@ -190,7 +191,7 @@ describe("H-083: where nothing confines", () => {
     expect(await statusLines()).toMatchObject({ sandbox: "off", provider: "off", reason: "it was asked for" });
   });
 
-  test("a broken profile is no reason to run without one", async () => {
+  test.skipIf(!here.landlock)("a broken profile is no reason to run without one", async () => {
     p.profile("default", "filesystem: { rwxx: [/] }\n");
     const { status, content } = await p.shell(probe);
     expect({ status, content }).toEqual({

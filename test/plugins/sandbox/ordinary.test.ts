@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
 
 /** [what, programs that it needs, command, what it must print at its end] */
@@ -103,16 +104,15 @@ beforeAll(async () => {
 afterAll(() => rmSync(entry, { force: true }));
 
 describe.each(["landlock", "bwrap"] as const)("in the stock profile, by %s", (wanted) => {
-  const here = wanted !== "bwrap" || installed("bwrap");
+  const works = here[wanted];
   let p: Place;
   beforeAll(() => {
-    if (!here) console.warn(`ordinary work by ${wanted}: not run, it is not installed`);
     p = place({ entry, wanted, env: { HOME: homedir() } });
   });
   afterAll(() => p.close());
 
   for (const [what, needs, command, printed] of work) {
-    const missing = here ? needs.filter((program) => !installed(program)) : [wanted];
+    const missing = works ? needs.filter((program) => !installed(program)) : [wanted];
     test.skipIf(missing.length > 0)(
       `${what}${missing.length > 0 ? ` (not installed: ${missing.join(" ")})` : ""}`,
       async () => {
@@ -129,7 +129,7 @@ describe.each(["landlock", "bwrap"] as const)("in the stock profile, by %s", (wa
     );
   }
 
-  test.skipIf(!here || !installed("ssh-agent"))("ssh-agent only where it is granted", async () => {
+  test.skipIf(!works || !installed("ssh-agent"))("ssh-agent only where it is granted", async () => {
     const socket = `${p.base}/agent`;
     const agent = spawnSync("ssh-agent", ["-a", socket], { encoding: "utf8" });
     const pid = Number(/SSH_AGENT_PID=(\d+)/.exec(agent.stdout)?.[1]);
