@@ -2,7 +2,7 @@
 import { MAXWELEM, type Msg, type Qid, type Stat } from "./message.ts";
 import { bad, get8, get16, get32, get64, getData, getQid, getStat, getString, getTag, left, readFrom } from "./wire.ts";
 
-export { encode, encodeInto, encodeStat, sizeOf } from "./encode.ts";
+export { encode, encodeInto, encodeRstat, encodeStat, sizeOf } from "./encode.ts";
 export * from "./message.ts";
 export { statSize } from "./wire.ts";
 

@@ -1,10 +1,11 @@
 /** 9P2000 messages to bytes. codec.ts exports this and the way back. */
-import type { Msg, MsgType, Stat } from "./message.ts";
+import type { Encoded, Msg, MsgType, Stat } from "./message.ts";
 import {
   put8,
   put16,
   put32,
   put64,
+  putBytes,
   putData,
   putQid,
   putStat,
@@ -51,8 +52,10 @@ const typeNumber: Record<MsgType, number> = {
 };
 
 /** Bytes that `msg` takes on the wire, its leading size included. */
-export function sizeOf(msg: Msg): number {
+export function sizeOf(msg: Msg | Encoded): number {
   switch (msg.type) {
+    case "encoded":
+      return HEADER + msg.body.length;
     case "Tversion":
     case "Rversion":
       return HEADER + 4 + stringSize(msg.version);
@@ -105,9 +108,9 @@ export function sizeOf(msg: Msg): number {
  * Writes `msg` into `buf` at `at` and gives the offset behind it. `buf` needs `sizeOf(msg)` bytes from there, else a
  * RangeError; a string or stat that does not fit its 2-byte size is a ProtocolError. Numbers are cut to their field.
  */
-export function encodeInto(msg: Msg, buf: Buffer, at: number): number {
+export function encodeInto(msg: Msg | Encoded, buf: Buffer, at: number): number {
   writeTo(buf, at + 4);
-  put8(typeNumber[msg.type]);
+  put8(typeNumber[msg.type === "encoded" ? msg.of : msg.type]);
   put16(msg.tag);
   putBody(msg);
   const end = written();
@@ -115,8 +118,11 @@ export function encodeInto(msg: Msg, buf: Buffer, at: number): number {
   return end;
 }
 
-function putBody(msg: Msg): void {
+function putBody(msg: Msg | Encoded): void {
   switch (msg.type) {
+    case "encoded":
+      putBytes(msg.body);
+      break;
     case "Tversion":
     case "Rversion":
       put32(msg.msize);
@@ -212,6 +218,16 @@ function putBody(msg: Msg): void {
 export function encode(msg: Msg): Buffer {
   const buf = Buffer.allocUnsafe(sizeOf(msg));
   encodeInto(msg, buf, 0);
+  return buf;
+}
+
+/** The body of an Rstat, in which the stat's size stands twice. */
+export function encodeRstat(stat: Stat): Buffer {
+  const size = statSize(stat);
+  const buf = Buffer.allocUnsafe(size + 2);
+  writeTo(buf, 0);
+  put16(size);
+  putStat(stat);
   return buf;
 }
 

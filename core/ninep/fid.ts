@@ -1,7 +1,7 @@
 /** Fids of one connection, and what an open directory gives to read. */
 import { NineError, Rerror } from "../errors.ts";
-import type { OpenFile, Principal, Tree, Vnode } from "../tree/index.ts";
-import { DMDIR, encodeStat, type Qid, QTDIR, QTFILE, type Stat } from "./codec.ts";
+import type { NodeStat, OpenFile, Principal, Tree, Vnode } from "../tree/index.ts";
+import { DMDIR, encodeRstat, encodeStat, type Qid, QTDIR, QTFILE, type Stat } from "./codec.ts";
 import type { Line, Request } from "./requests.ts";
 
 export interface Fid {
@@ -33,8 +33,10 @@ export const qidOf = (tree: Tree, node: Vnode, principal: Principal): Qid => ({
 });
 
 /** stat(5) of a node; `length` is that of an open fid's snapshot, where there is one. */
-export function statOf(tree: Tree, node: Vnode, principal: Principal, length?: number): Stat {
-  const s = tree.stat(node, principal);
+export const statOf = (tree: Tree, node: Vnode, principal: Principal, length?: number): Stat =>
+  toStat(tree.stat(node, principal), length);
+
+function toStat(s: NodeStat, length?: number): Stat {
   return {
     type: 0,
     dev: 0,
@@ -49,6 +51,30 @@ export function statOf(tree: Tree, node: Vnode, principal: Principal, length?: n
     muid: s.uid,
   };
 }
+
+/** What the last Tstat of a file said, as bytes: most files say the same again, and strings are what costs. */
+const stats = new WeakMap<object, { of: NodeStat; length: number | undefined; body: Uint8Array }>();
+
+/** The body of an Rstat. */
+export function rstatOf(tree: Tree, node: Vnode, principal: Principal, length?: number): Uint8Array {
+  const now = tree.stat(node, principal);
+  const last = stats.get(node.qid);
+  if (last && last.length === length && isSame(last.of, now)) return last.body;
+  const body = encodeRstat(toStat(now, length));
+  stats.set(node.qid, { of: now, length, body });
+  return body;
+}
+
+const isSame = (a: NodeStat, b: NodeStat): boolean =>
+  a.vers === b.vers &&
+  a.length === b.length &&
+  a.name === b.name &&
+  a.mode === b.mode &&
+  a.uid === b.uid &&
+  a.gid === b.gid &&
+  a.path === b.path &&
+  a.time === b.time &&
+  a.dir === b.dir;
 
 export interface DirectoryRead {
   /** Whole entries only. Throws NineError at an offset that is neither 0 nor where the last read ended. */

@@ -88,6 +88,14 @@ export type Rmsg =
   | { type: "Rstat"; tag: number; stat: Stat }
   | { type: "Rwstat"; tag: number };
 
+/** A reply whose body is bytes already: what a server says again and again. */
+export interface Encoded {
+  type: "encoded";
+  of: "Rstat";
+  tag: number;
+  body: Uint8Array;
+}
+
 export type Msg = Tmsg | Rmsg;
 export type MsgType = Msg["type"];
 /** The message of one type: `MsgOf<"Tread">`. */

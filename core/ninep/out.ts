@@ -4,14 +4,14 @@
  * only bytes that the system did not take keep one of their own.
  */
 import type { Duplex } from "node:stream";
-import { encodeInto, type Rmsg, sizeOf } from "./codec.ts";
+import { type Encoded, encodeInto, type Rmsg, sizeOf } from "./codec.ts";
 import { limits } from "./limits.ts";
 
 const SLAB = 2 * limits.offeredMsize;
 let spare: Buffer | undefined;
 
 export interface Out {
-  send(msg: Rmsg): void;
+  send(msg: Rmsg | Encoded): void;
   /** Holds back writes until the matching `release`. */
   hold(): void;
   release(): void;
@@ -24,7 +24,7 @@ export interface Out {
 /** `onRoom` is called each time the other side has taken all. */
 export function output(duplex: Duplex, onRoom: () => void): Out {
   /** Replies that are not bytes yet, since the other side does not read. */
-  let queue: Rmsg[] = [];
+  let queue: (Rmsg | Encoded)[] = [];
   let queued = 0;
   let held = 0;
   let scheduled = false;
@@ -60,7 +60,7 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
     write(waits ? Buffer.from(mine.subarray(0, size)) : mine.subarray(0, size));
     if (waits || backlog === 0) spare = mine;
   };
-  const put = (msg: Rmsg) => {
+  const put = (msg: Rmsg | Encoded) => {
     const size = sizeOf(msg);
     if (size > SLAB) {
       flushSlab();
@@ -79,7 +79,7 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
     backlog = duplex.writableLength;
     let next = 0;
     for (; next < queue.length && backlog + at <= limits.unsent; next++) {
-      const msg = queue[next] as Rmsg;
+      const msg = queue[next] as Rmsg | Encoded;
       queued -= weightOf(msg);
       put(msg);
     }
@@ -122,4 +122,4 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
 }
 
 /** About how many bytes a reply takes. */
-const weightOf = (msg: Rmsg): number => (msg.type === "Rread" ? msg.data.length : 64);
+const weightOf = (msg: Rmsg | Encoded): number => (msg.type === "Rread" ? msg.data.length : 64);

@@ -1,8 +1,8 @@
 /** What each message that names a fid does: walk(5), open(5), read(5), clunk(5), remove(5), stat(5). */
 import { NineError, Rerror } from "../errors.ts";
 import type { Answer, Tree, Vnode } from "../tree/index.ts";
-import { type MsgOf, NOFID, OEXEC, ORCLOSE, OREAD, OTRUNC, OWRITE, type Rmsg, sizeOf, type Tmsg } from "./codec.ts";
-import { directoryRead, type Fid, isOpen, newFid, qidOf, statOf } from "./fid.ts";
+import { type MsgOf, NOFID, OEXEC, ORCLOSE, OREAD, OTRUNC, OWRITE, sizeOf, type Tmsg } from "./codec.ts";
+import { directoryRead, type Fid, isOpen, newFid, qidOf, rstatOf, statOf } from "./fid.ts";
 import { limits, overLimit } from "./limits.ts";
 import type { Numbered } from "./numbered.ts";
 import { block, type Home, newLine, type Request } from "./requests.ts";
@@ -149,13 +149,9 @@ function remove(s: Session, fid: Fid, request: Request): void {
 }
 
 function stat(s: Session, fid: Fid, request: Request): void {
-  const reply: Rmsg = {
-    type: "Rstat",
-    tag: request.tag,
-    stat: statOf(s.tree(), fid.node, fid.principal, fid.file?.length()),
-  };
-  // Names and owners are short, so only a small msize needs the sum.
-  if (s.msize < 2048 && sizeOf(reply) > s.msize) throw new NineError(`stat is over msize ${s.msize}`);
+  const body = rstatOf(s.tree(), fid.node, fid.principal, fid.file?.length());
+  const reply = { type: "encoded", of: "Rstat", tag: request.tag, body } as const;
+  if (sizeOf(reply) > s.msize) throw new NineError(`stat is over msize ${s.msize}`);
   s.reply(request, reply);
 }
 

@@ -1,14 +1,14 @@
 /** Requests in flight by tag, Tflush (flush(5)), and lines of messages that wait for one that is pending. */
 import { NineError, Rerror } from "../errors.ts";
 import { type Abort, lazyAbort, type ReadAnswer, type WriteAnswer } from "../tree/index.ts";
-import { NOTAG, type Rmsg, type Tmsg } from "./codec.ts";
+import { type Encoded, NOTAG, type Rmsg, type Tmsg } from "./codec.ts";
 import type { Fid } from "./fid.ts";
 import { limits, overLimit } from "./limits.ts";
 import { Numbered } from "./numbered.ts";
 
 /** What a request needs of its connection. */
 export interface Home {
-  reply(request: Request, msg: Rmsg): void;
+  reply(request: Request, msg: Rmsg | Encoded): void;
   fail(request: Request, error: unknown): void;
   /** Whether a blocked read may take data now; if not, `wake` is called when it may. */
   room(wake: () => void): boolean;
@@ -100,13 +100,13 @@ export interface Requests {
   /** Throws NineError: the tag is in use, or too many are. */
   begin(type: Tmsg["type"], tag: number): Request;
   /** Sends the reply, unless the request was flushed meanwhile; then its waiting flushes. */
-  reply(request: Request, msg: Rmsg): void;
+  reply(request: Request, msg: Rmsg | Encoded): void;
   flush(oldtag: number, flush: Request): void;
   /** Tversion and hang-up: forgets all, aborts all. */
   reset(reason: Error): void;
 }
 
-export function requests(send: (msg: Rmsg) => void, home: () => Home): Requests {
+export function requests(send: (msg: Rmsg | Encoded) => void, home: () => Home): Requests {
   const table = new Numbered<Request>();
   const finish = (request: Request) => {
     request.done = true;

@@ -188,8 +188,12 @@ function putShort(text: string): boolean {
 
 export function putData(data: Uint8Array): void {
   put32(data.length);
-  target.set(data, to);
-  to += data.length;
+  putBytes(data);
+}
+
+export function putBytes(bytes: Uint8Array): void {
+  target.set(bytes, to);
+  to += bytes.length;
 }
 
 export function putQid(qid: Qid): void {

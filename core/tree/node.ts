@@ -68,6 +68,8 @@ export interface QidState {
   vers: number;
   /** What the last read gave: the same again keeps `vers`, and its bytes serve again. Null: it was not kept. */
   last: { value: Text; bytes: Uint8Array } | null | undefined;
+  /** The node as it was walked to last: the same walk makes no other. */
+  node?: Vnode;
 }
 
 /** The lives of all instances of one tree, across rebuilds. */
@@ -139,11 +141,23 @@ export type ContextOf = (v: Vnode, principal: Principal) => Base;
 
 export function child(parent: Vnode, spec: BuiltNode, all: Lives): Vnode {
   const { life, values } = parent;
-  return { spec, parent, life, values, each: undefined, qid: all.qid(life, spec.path) };
+  const qid = all.qid(life, spec.path);
+  if (qid.node?.spec === spec && qid.node.parent === parent) return qid.node;
+  qid.node = { spec, parent, life, values, each: undefined, qid };
+  return qid.node;
 }
 
 export function instance(parent: Vnode, each: BuiltEach, value: object, all: Lives): Vnode {
   const life = all.of(value, parent.life);
+  const qid = all.qid(life, each.dir.path);
+  if (qid.node?.each === each && qid.node.parent === parent) return qid.node;
   const values = { ...parent.values, [each.scope.key]: value };
-  return { spec: each.dir, parent, life, values, each, qid: all.qid(life, each.dir.path) };
+  qid.node = { spec: each.dir, parent, life, values, each, qid };
+  return qid.node;
+}
+
+/** Whether no instance is on the way to `v`: then its name and owner are known without asking a plugin. */
+export function isPlain(v: Vnode): boolean {
+  for (let at: Vnode | undefined = v; at; at = at.parent) if (at.each) return false;
+  return true;
 }

@@ -11,6 +11,7 @@ import {
   gidOf,
   instance,
   isEnded,
+  isPlain,
   type Lives,
   lives,
   nameOf,
@@ -169,7 +170,10 @@ export function createTree(options: TreeOptions): Tree {
       const size = spec.kind === "file" && !spec.owner.stopped ? spec.spec.size : undefined;
       const length = size ? find(spec.owner, v, () => size(context(v, principal))) : 0;
       const vers = tree.vers(v, principal);
-      const [name, uid] = find(spec.owner, v, () => [v.parent ? nameOf(v) : "/", uidOf(v)] as const);
+      const plain = isPlain(v);
+      const nameFor = () => (v.parent ? nameOf(v) : "/");
+      const name = plain || !v.each ? nameFor() : find(spec.owner, v, nameFor);
+      const uid = plain ? uidOf(v) : find(spec.owner, v, () => uidOf(v));
       const dir = spec.kind === "dir";
       return { name, dir, mode: spec.mode, uid, gid: gidOf(v), length, vers, path: v.qid.path, time };
     },
