@@ -1,12 +1,28 @@
 /** What bubblewrap is told, and what a tool server inside of it is like. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bwrapWords, rulesInside, unconfinedRules } from "#plugins/sandbox";
 import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { until } from "../toolsrv/processes.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
+
+/** Pids of processes whose command line begins with `words`, as they are seen from here. */
+const runningLike = (words: string): number[] =>
+  readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return pid > 0 && readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").startsWith(words);
+      } catch {
+        return false;
+      }
+    });
+
+const parentOf = (pid: number): number =>
+  Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
 
 const grant = (path: string, mode: "ro" | "rox" | "rw" | "rwx") => ({ path, mode, id: "1:1" });
 
@@ -77,6 +93,16 @@ describe.skipIf(!here.bwrap)("a tool server inside", () => {
     await p.shell("echo kept > /tmp/mine");
     expect((await p.shell("touch x; ls /tmp", { sandbox: "readonly" })).content).toMatch(/denied|Read-only/i);
     expect((await p.shell("cat /tmp/mine")).content).toBe("kept");
+  });
+
+  test("killed, it takes everything with it, also what detached itself and emptied its environment", async () => {
+    const mark = `sleep 9${process.pid}`;
+    await p.shell(`(env -i setsid ${mark} >/dev/null 2>&1 &) ; sleep 0.2`);
+    const found = () => runningLike(mark);
+    expect(found().length).toBeGreaterThan(0);
+    const [bwrap = 0] = runningLike(`bwrap --unshare-pid`).filter((pid) => parentOf(pid) === process.pid);
+    process.kill(bwrap, "SIGKILL");
+    await until(() => found().length === 0);
   });
 
   test("without what Landlock gives, the network can still be none", async () => {

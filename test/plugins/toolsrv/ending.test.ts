@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Daemon, daemon, type Place, place } from "../../soak/daemon.ts";
+import { here } from "../sandbox/gate.ts";
 import { alive, escaped, stubborn, until } from "./processes.ts";
 
 const A = "session/s1/agent/a1";
@@ -12,7 +13,8 @@ afterEach(() => at.remove());
 
 /** A daemon whose agent has one process in the background and one call under way; both are hard to end. */
 async function busy(): Promise<{ server: Daemon; pids: number[] }> {
-  at = place({ OLLIE_BACKEND: "script" });
+  // Not in bwrap, where the pids that programs print are not ours.
+  at = place({ OLLIE_BACKEND: "script", OLLIE_ISOLATION: here.landlock ? "landlock" : "none" });
   const script = join(at.dir, "script.json");
   const call = (command: string, more = {}) => ({ steps: [{ call: { name: "shell", args: { command, ...more } } }] });
   const replies = [
