@@ -1,8 +1,9 @@
 /** Plugin identity: who a connection is. The process that connected decides, never the name that it gives. */
+import { lstatSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { accept, dataDir, definePlugin, descriptorOf, type ListenOptions, OllieError } from "#core";
+import { accept, dataDir, definePlugin, descriptorOf, type ListenOptions, makeDir, OllieError } from "#core";
 import { options } from "#plugins/options";
 import { callerOf, type Rule, userRule } from "./judge.ts";
 import { loadNative } from "./native.ts";
@@ -19,7 +20,7 @@ export default definePlugin({
   required: true,
   config: options(
     z.strictObject({
-      /** Folder of the sockets. Default: ollie in XDG_RUNTIME_DIR, else run where ollie keeps its data. */
+      /** Folder of the sockets. Default: ollie in XDG_RUNTIME_DIR, else run where ollie keeps its data, else /tmp/ollie-UID. */
       dir: z.optional(z.string()),
       /** True: clients of yours may have no_new_privs. A sandboxed process that is not ollie's passes for you then. */
       acceptNoNewPrivs: z._default(z.boolean(), false),
@@ -31,7 +32,7 @@ export default definePlugin({
   caps: ["exec"],
   setup({ config, log, provide, on, listen, defer }) {
     const dir = config.dir ?? socketDir(process.env);
-    if (Buffer.byteLength(dir) + pathRest > maxPath)
+    if (!fits(dir))
       throw new OllieError(
         "E_CONFIG",
         `identity: ${dir} is too long for sockets (${maxPath} bytes with their names): set XDG_RUNTIME_DIR to a shorter folder`,
@@ -69,5 +70,20 @@ export default definePlugin({
   },
 });
 
-const socketDir = (env: NodeJS.ProcessEnv): string =>
-  env.XDG_RUNTIME_DIR ? join(env.XDG_RUNTIME_DIR, "ollie") : join(dataDir(env), "run");
+const fits = (dir: string): boolean => Buffer.byteLength(dir) + pathRest <= maxPath;
+
+/** The runtime folder, else the data folder, else, where that lies too deep, one of the user's own in /tmp. */
+function socketDir(env: NodeJS.ProcessEnv): string {
+  if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, "ollie");
+  const own = join(dataDir(env), "run");
+  return fits(own) ? own : ownTemporary();
+}
+
+/** Somebody else could have made it first, and would then have the sockets. */
+function ownTemporary(): string {
+  const dir = `/tmp/ollie-${process.getuid?.() ?? "run"}`;
+  makeDir(dir);
+  const { uid, mode } = lstatSync(dir);
+  if (uid === process.getuid?.() && (mode & 0o077) === 0) return dir;
+  throw new OllieError("E_CONFIG", `identity: ${dir} is not yours alone: set XDG_RUNTIME_DIR to a folder that is`);
+}
