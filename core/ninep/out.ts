@@ -6,9 +6,15 @@
 import type { Duplex } from "node:stream";
 import { type Encoded, encodeInto, type Rmsg, sizeOf } from "./codec.ts";
 import { limits } from "./limits.ts";
+import { descriptorOf } from "./listen.ts";
 
 const SLAB = 2 * limits.offeredMsize;
+/** Replies from here on are buffers of their own: in the slab they would be copied twice where the other side is slow. */
+const LARGE = 16 * 1024;
 let spare: Buffer | undefined;
+/** Buffers of large replies that the system has taken: fresh ones made a stream cost half as much again. */
+const free: Buffer[] = [];
+const FREE = 16;
 
 export interface Out {
   send(msg: Rmsg | Encoded): void;
@@ -34,16 +40,15 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
   let at = 0;
   /** Bytes that earlier writes have left waiting: asking the stream for each message costs. */
   let backlog = 0;
+  let corked = false;
+  /** Only the system is done with bytes when the write is; the other side of a pair within this process may hold them. */
+  const reuses = descriptorOf(duplex) !== undefined;
 
   const take = (): Buffer => {
     const one = spare ?? Buffer.allocUnsafeSlow(SLAB);
     // A write to a pair within this process may come back here before it returns.
     spare = undefined;
     return one;
-  };
-  const write = (bytes: Buffer) => {
-    duplex.write(bytes);
-    backlog = duplex.writableLength;
   };
   const flushSlab = () => {
     if (!slab) return;
@@ -56,17 +61,27 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
       return;
     }
     // Behind a backlog bytes wait: they must not keep a whole slab each.
-    const waits = duplex.writableLength > 0;
-    write(waits ? Buffer.from(mine.subarray(0, size)) : mine.subarray(0, size));
+    const waits = !reuses || duplex.writableLength > 0;
+    duplex.write(waits ? Buffer.from(mine.subarray(0, size)) : mine.subarray(0, size));
+    backlog = duplex.writableLength;
     if (waits || backlog === 0) spare = mine;
+  };
+  const putLarge = (msg: Rmsg | Encoded, size: number) => {
+    const usual = reuses && size <= limits.offeredMsize;
+    const buf = (usual ? free.pop() : undefined) ?? Buffer.allocUnsafeSlow(usual ? limits.offeredMsize : size);
+    encodeInto(msg, buf, 0);
+    const taken = () => void (free.length < FREE && free.push(buf));
+    duplex.write(buf.subarray(0, size), usual ? taken : undefined);
+    backlog = duplex.writableLength;
   };
   const put = (msg: Rmsg | Encoded) => {
     const size = sizeOf(msg);
-    if (size > SLAB) {
+    if (size > LARGE) {
       flushSlab();
-      const large = Buffer.allocUnsafeSlow(size);
-      encodeInto(msg, large, 0);
-      write(large);
+      // All of one tick in one system call: a third more of a stream's rate.
+      if (!corked) duplex.cork();
+      corked = true;
+      putLarge(msg, size);
       return;
     }
     if (at + size > SLAB) flushSlab();
@@ -86,6 +101,8 @@ export function output(duplex: Duplex, onRoom: () => void): Out {
     if (next === queue.length) queue = [];
     else queue.splice(0, next);
     flushSlab();
+    if (corked) duplex.uncork();
+    corked = false;
   };
   duplex.on("drain", () => {
     flush();

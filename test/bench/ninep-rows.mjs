@@ -6,7 +6,7 @@ import { clunk, dial, load, open, read, server, stat, walk } from "./ninep.mjs";
 async function run(place, one) {
   const { cpu } = await place.server.ask();
   const start = performance.now();
-  const requests = await load(place.connection, place.chains, one.total);
+  const requests = await load(place.connection, place.chains, one.total, one.together);
   const ms = performance.now() - start;
   const after = await place.server.ask();
   const operations = requests / one.steps;
@@ -15,7 +15,7 @@ async function run(place, one) {
 
 /**
  * `one`: name, flight, chain(tag) → the requests of one operation, before(flight) → what opens its fids, least → the lowest
- * share of the canned server's rate that is well, cpu → the highest share of its CPU. Gives a row for each.
+ * share of the canned server's rate that is well, cpu → the highest share of its CPU, together → how load() sends. Gives a row for each.
  */
 export function against(one) {
   const full = { steps: one.chain(0).length, total: 40_000, ...one };
@@ -24,7 +24,7 @@ export function against(one) {
     cpu: `9P ${one.name}, ${one.flight} in flight, CPU`,
   };
   const row = (what, goal) => ({
-    name: names[what],
+    name: what === "cpu" ? `${name}, CPU` : name,
     against: "canned answers",
     goal,
     unit: "µs",

@@ -83,14 +83,19 @@ export async function dial(path) {
 
 /**
  * Runs `chains` in parallel, each a list of requests whose tag is its index: a request goes out when the one before is
- * answered, those of one tick in one write. Resolves when `total` requests are answered.
+ * answered. Each is a write of its own, as plan9port, Linux and libraries send them; `together`: those of one tick are one.
+ * Resolves when `total` requests are answered.
  */
-export function load(connection, chains, total) {
+export function load(connection, chains, total, together) {
   const at = new Uint8Array(chains.length);
   const slab = Buffer.allocUnsafeSlow(64 * 1024);
   let to = 0;
   let sent = 0;
   let answered = 0;
+  const write = () => {
+    if (to > 0) connection.socket.write(Buffer.from(slab.subarray(0, to)));
+    to = 0;
+  };
   const next = (tag) => {
     const chain = chains[tag];
     const request = chain[at[tag]];
@@ -98,6 +103,7 @@ export function load(connection, chains, total) {
     slab.set(request, to);
     to += request.length;
     sent++;
+    if (!together) write();
   };
   return new Promise((resolve) => {
     connection.onReply = (bytes, start) => {
@@ -107,8 +113,7 @@ export function load(connection, chains, total) {
       if (sent < total || at[tag] > 0) next(tag);
     };
     connection.onChunk = () => {
-      if (to > 0) connection.socket.write(Buffer.from(slab.subarray(0, to)));
-      to = 0;
+      write();
       if (answered === sent) resolve(answered);
     };
     for (const tag of chains.keys()) next(tag);
