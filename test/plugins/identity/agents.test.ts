@@ -1,6 +1,6 @@
 /** Agents on their own sockets: who they are, what they may do, and what lies do not change. Tools are real processes. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Act, type Programs, people, programs, type Rig, start } from "./rig.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Act, asEach, type Programs, programs, type Rig, start } from "./rig.ts";
 
 let p: Programs;
 beforeAll(async () => {
@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => p.remove());
 
-describe.each(people)("as $name, a tool", (person) => {
+asEach(", a tool", (person) => {
   let rig: Rig;
   const ids: Record<string, string> = {};
   beforeAll(async () => {

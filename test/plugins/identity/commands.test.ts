@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Attempt, type Programs, people, programs, type Rig, start } from "./rig.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Attempt, asEach, type Programs, programs, type Rig, start } from "./rig.ts";
 
 let p: Programs;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => p.remove());
 
 const at = "session/s1/agent/a1";
 
-describe.each(people)("as $name, a command", (person) => {
+asEach(", a command", (person) => {
   let rig: Rig;
   beforeAll(async () => {
     rig = await start({ person, programs: p });

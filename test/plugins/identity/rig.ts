@@ -1,10 +1,13 @@
 /** A daemon in a process of its own, a person who uses it, and what an attacker tries from inside a tool. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { afterAll, describe } from "vitest";
+import { packageRoot } from "#core";
 import { bundle, toolsrvEntry } from "../toolsrv/bundle.ts";
+import { groundFor } from "../toolsrv/ground.ts";
 
 export interface Person {
   name: string;
@@ -20,7 +23,29 @@ export const people: Person[] =
       ]
     : [{ name: userInfo().username, uid: process.getuid?.() ?? -1 }];
 
-process.stdout.write(`identity is tried as: ${people.map(({ name }) => name).join(", ")}\n`);
+const other = people.find(({ uid }) => uid !== process.getuid?.());
+/** Where the other person can run programs; a string says why nowhere. */
+const ground = other && groundFor(other.uid);
+const cannot = typeof ground === "string";
+afterAll(() => {
+  if (typeof ground === "object") ground.remove();
+});
+
+/** Whoever can be tried here: the tests of the others are skipped. */
+export const canRun = (person: Person | undefined): boolean => person !== undefined && !(person === other && cannot);
+
+process.stdout.write(
+  `identity is tried as: ${people
+    .filter(canRun)
+    .map(({ name }) => name)
+    .join(", ")}\n`,
+);
+if (cannot) process.stdout.write(`identity: NOT TESTED as ${other?.name}: ${ground}\n`);
+
+/** A suite for each person, called `as NAME` and `what`. */
+export function asEach(what: string, suite: (person: Person) => void): void {
+  for (const person of people) describe.skipIf(!canRun(person))(`as ${person.name}${what}`, () => suite(person));
+}
 
 export interface Programs {
   daemon: string;
@@ -31,10 +56,12 @@ export interface Programs {
 }
 
 export async function programs(): Promise<Programs> {
-  const daemon = await bundle("test/plugins/identity/daemon.ts");
-  const toolsrv = await toolsrvEntry();
-  const cli = await bundle("core/bin/ollie-9p.ts");
-  const attempt = await bundle("test/plugins/identity/attempt.ts");
+  // Everybody runs the same, so they lie where everybody can.
+  const root = typeof ground === "object" ? ground.root : packageRoot();
+  const daemon = await bundle("test/plugins/identity/daemon.ts", root);
+  const toolsrv = await toolsrvEntry(root);
+  const cli = await bundle("core/bin/ollie-9p.ts", root);
+  const attempt = await bundle("test/plugins/identity/attempt.ts", root);
   const files = [daemon, toolsrv, cli, attempt];
   return {
     ...{ daemon, toolsrv, cli, attempt },
@@ -87,17 +114,7 @@ export interface RigOptions {
 }
 
 /** A folder for temporary files that the person can enter: the tests' own may be closed to all but us. */
-function placeFor({ uid }: Person): string {
-  if (uid === process.getuid?.()) return tmpdir();
-  const found = [tmpdir(), "/var/tmp", "/dev/shm"].find((dir) => isOpen(dir));
-  if (found === undefined) throw new Error("no folder for temporary files is open to everybody: make /var/tmp so");
-  return found;
-}
-
-function isOpen(dir: string): boolean {
-  const { mode } = statSync(dir);
-  return (mode & 0o001) !== 0 && (dir === dirname(dir) || isOpen(dirname(dir)));
-}
+const placeFor = (person: Person): string => (person === other && typeof ground === "object" ? ground.tmp : tmpdir());
 
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 

@@ -1,11 +1,24 @@
 /** Ordinary work passes in the stock profile. Programs that are not installed here are named, not passed over in silence. */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toolsrvEntry } from "../toolsrv/bundle.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
+
+const python3 = "python3 in a folder of the system";
+const python = systemPython();
+if (python === undefined) console.warn(`NOT TESTED here: python, since there is no ${python3}`);
+
+/** A python3 that the stock profile grants: what is first in PATH may be a version manager's, in a home. */
+function systemPython(): string | undefined {
+  const { stdout } = spawnSync("which", ["-a", "python3"], { encoding: "utf8" });
+  return ["/usr/bin/python3", ...(stdout ?? "").split("\n").filter(Boolean)].find((path) => {
+    const works = spawnSync(path, ["-c", "import venv, multiprocessing, pty"]).status === 0;
+    return works && [path, realpathSync(path)].every((one) => /^\/(usr|bin|opt)\//.test(one));
+  });
+}
 
 /** [what, programs that it needs, command, what it must print at its end] */
 const work: [string, string[], string, string | RegExp][] = [
@@ -33,26 +46,26 @@ const work: [string, string[], string, string | RegExp][] = [
   ],
   [
     "a python venv",
-    ["python3"],
-    "python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix != sys.base_prefix)'",
+    [python3],
+    "$PYTHON -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix != sys.base_prefix)'",
     "True",
   ],
   [
     "python multiprocessing",
-    ["python3"],
+    [python3],
     `cat > m.py <<'END'
 import multiprocessing as m
 def f(x): return x * x
 if __name__ == "__main__":
     with m.Pool(2) as p: print(p.map(f, [1, 2, 3]))
 END
-    python3 m.py`,
+    $PYTHON m.py`,
     "[1, 4, 9]",
   ],
   [
     "a pty",
-    ["python3"],
-    `python3 -c 'import pty; pty.spawn(["sh", "-c", "test -t 0 && echo a terminal"])'`,
+    [python3],
+    `$PYTHON -c 'import pty; pty.spawn(["sh", "-c", "test -t 0 && echo a terminal"])'`,
     /a terminal/,
   ],
   [
@@ -95,7 +108,8 @@ END
   ["scripts of one's own", [], "printf '#!/bin/sh\\necho mine\\n' > s && chmod +x s && ./s", "mine"],
 ];
 
-const installed = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+const installed = (program: string): boolean =>
+  program === python3 ? python !== undefined : spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 
 let entry: string;
 beforeAll(async () => {
@@ -116,7 +130,7 @@ describe.each(["landlock", "bwrap"] as const)("in the stock profile, by %s", (wa
     test.skipIf(missing.length > 0)(
       `${what}${missing.length > 0 ? ` (not installed: ${missing.join(" ")})` : ""}`,
       async () => {
-        const { content, status } = await p.shell(`set -e\n${command}`, { env: { HOME: homedir() } });
+        const { content, status } = await p.shell(`set -e; PYTHON=${python}\n${command}`, { env: { HOME: homedir() } });
         expect({ content, status }).toEqual({
           content:
             typeof printed === "string"

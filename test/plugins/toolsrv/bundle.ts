@@ -1,15 +1,15 @@
 /** Programs bundled from the sources, as the build does it. */
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { packageRoot } from "#core";
 
 /** Path of the toolsrv program. Delete it when done. */
-export const toolsrvEntry = (): Promise<string> => bundle("plugins/toolsrv/server/entry.ts");
+export const toolsrvEntry = (root?: string): Promise<string> => bundle("plugins/toolsrv/server/entry.ts", root);
 
-/** Bundles one file of the project. The result lies inside the package, so that it finds the package's tools. */
-export async function bundle(file: string): Promise<string> {
-  const dir = join(packageRoot(), "node_modules", ".cache", "ollie-test");
+/** Bundles one file of the project. The result lies inside the package, or a copy of it (see ground.ts), so that it finds its tools. */
+export async function bundle(file: string, root = packageRoot()): Promise<string> {
+  const dir = join(root, "node_modules", ".cache", "ollie-test");
   const outfile = join(dir, `${basename(file, ".ts")}-${process.pid}-${bundles++}.mjs`);
   mkdirSync(dir, { recursive: true });
   await build({
@@ -24,6 +24,7 @@ export async function bundle(file: string): Promise<string> {
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "error",
   });
+  chmodSync(outfile, 0o644);
   return outfile;
 }
 
