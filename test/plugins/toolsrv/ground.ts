@@ -16,8 +16,8 @@ export interface Ground {
   remove(): void;
 }
 
-/** What a program of the package needs besides its bundle; koffi keeps its native part in a package of its own. */
-const needed = ["package.json", "data", "node_modules/koffi", "node_modules/@koromix"];
+/** What programs of the package need besides their bundle: stock tools run dist/bin, koffi keeps its native part in a package of its own. */
+const needed = ["package.json", "data", "dist/bin", "node_modules/koffi", "node_modules/@koromix"];
 const bundles = "node_modules/.cache/ollie-test";
 
 /** Ground for `uid`; a string says why there is none. */
