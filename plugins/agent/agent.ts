@@ -65,6 +65,7 @@ export function makeAgent(
     wake: waiters(),
     feeds: waiters(),
     window: saved.window,
+    counted: saved.counted,
     unknown,
     get face() {
       return face;
@@ -105,6 +106,7 @@ const fields: (keyof SavedAgent)[] = [
   "seq",
   "chat",
   "window",
+  "counted",
 ];
 
 /** Told once per run of failures: the log goes on in memory. */

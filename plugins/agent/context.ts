@@ -4,6 +4,7 @@ import { offeredArgs, type Tool } from "#plugins/tools";
 import { proseTokens } from "./estimate.ts";
 import { limits } from "./limits.ts";
 import type { Runtime } from "./runtime.ts";
+import type { Counted } from "./saved.ts";
 import { request } from "./types.ts";
 
 /** The messages of the next request. The prefix is byte-equal from request to request. */
@@ -46,20 +47,19 @@ export async function learnWindow(rt: Runtime): Promise<void> {
   measure(rt);
 }
 
-/** What a provider counted for the last request, and what was estimated for the same. */
-const counts = new WeakMap<Runtime, { provider: string; tokens: number; estimate: number }>();
-
 const providerOf = ({ provider }: Runtime): string => `${provider.name}/${provider.model}`;
 
-/** A provider has told how many tokens its request had: from now on only what came since is estimated. */
-export function counted(rt: Runtime, tokens: number): void {
-  counts.set(rt, { provider: providerOf(rt), tokens, estimate: estimateOf(rt, loadedTools(rt)) });
-}
+/** A provider has told how many tokens its request had: once recorded, only what came since is estimated. */
+export const countOf = (rt: Runtime, tokens: number): Counted => ({
+  provider: providerOf(rt),
+  tokens,
+  estimate: estimateOf(rt, loadedTools(rt)),
+});
 
 /** Sets `ctxsz`. */
 export function measure(rt: Runtime, tools: readonly Tool[] = loadedTools(rt)): void {
   const estimate = estimateOf(rt, tools);
-  const count = counts.get(rt);
+  const count = rt.counted;
   // What has become smaller (it was cleared, tools were unloaded) is not what was counted.
   const holds = count && count.provider === providerOf(rt) && estimate >= count.estimate;
   const used = holds ? count.tokens + estimate - count.estimate : estimate;

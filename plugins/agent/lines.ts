@@ -6,7 +6,7 @@ import { messageOf } from "#core";
 import type { Message } from "#plugins/backends";
 import { type Outcome, settle } from "./history.ts";
 import type { Runtime } from "./runtime.ts";
-import { fromSaved, type Prompt, type SavedMessage, type Settings } from "./saved.ts";
+import { type Counted, fromSaved, type Prompt, type SavedMessage, type Settings } from "./saved.ts";
 import type { Totals } from "./totals.ts";
 
 export type Line =
@@ -19,7 +19,7 @@ export type Line =
   /** `took`: ids of what it is made of, gone from the queue or the inject slot. */
   | { kind: "message"; message: SavedMessage; took?: string[] }
   | { kind: "set"; values: Partial<Settings> }
-  | { kind: "totals"; totals: Totals }
+  | { kind: "totals"; totals: Totals; counted?: Counted }
   | { kind: "held"; held: boolean }
   | { kind: "paused"; paused: boolean }
   | { kind: "cleared" };
@@ -61,6 +61,7 @@ export function apply(rt: Runtime, line: Line): Message | undefined {
       return undefined;
     case "totals":
       rt.totals = { ...rt.totals, ...line.totals };
+      if (line.counted) rt.counted = line.counted;
       return undefined;
     case "held":
       rt.held = line.held;

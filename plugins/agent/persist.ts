@@ -33,6 +33,7 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     running: rt.turn !== undefined,
     seq: rt.seq,
     ...(rt.window ? { window: rt.window } : {}),
+    ...(rt.counted ? { counted: rt.counted } : {}),
     chat: rt.turn ? { raw: 0, text: 0 } : rt.chat.text.mark(),
   };
 }

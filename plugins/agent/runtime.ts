@@ -13,7 +13,7 @@ import type { Chat } from "./chat.ts";
 import type { Guards } from "./guards.ts";
 import type { History } from "./history.ts";
 import type { ReadCache } from "./read-cache.ts";
-import type { Prompt, Settings } from "./saved.ts";
+import type { Counted, Prompt, Settings } from "./saved.ts";
 import type { Watch } from "./state.ts";
 import type { Totals } from "./totals.ts";
 import type { Agent, At, Compactor } from "./types.ts";
@@ -114,6 +114,7 @@ export interface Runtime extends Settings {
   readonly feeds: Waiters;
   /** Window of the model, once known. */
   window: { model: string; tokens: number } | undefined;
+  counted: Counted | undefined;
   /** Keys of the saved form that this version does not know. */
   readonly unknown: Readonly<Record<string, unknown>>;
 }

@@ -72,6 +72,15 @@ export interface SavedAgent extends Settings {
   chat: ChatMark;
   /** Tokens of a model's window, once known. */
   window?: { model: string; tokens: number };
+  counted?: Counted;
+}
+
+/** What a provider counted for the last request, and what was estimated for the same. */
+export interface Counted {
+  /** `backend/model`: another one counts in another way. */
+  provider: string;
+  tokens: number;
+  estimate: number;
 }
 
 export function toSaved(message: Message): SavedMessage {

@@ -6,7 +6,7 @@ import { noTotals, type Sums, sumOf, type Totals } from "./totals.ts";
 
 /** Every key that is missing or of another kind gets its default; keys that are not known stay. */
 export function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
-  const { creator, depth, bounds, inject, window, ...rest } = found;
+  const { creator, depth, bounds, inject, window, counted, ...rest } = found;
   const prompt = promptOf(inject);
   return {
     ...rest,
@@ -38,6 +38,9 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
       ? { creator, ...sound({ depth }, { depth: 1 }), bounds: Array.isArray(bounds) ? bounds.filter(isText) : [""] }
       : {}),
     ...(isText(window?.model) ? { window: { model: window.model, ...sound(window, { tokens: 1 }) } } : {}),
+    ...(isText(counted?.provider)
+      ? { counted: { provider: counted.provider, ...sound(counted, { tokens: 0, estimate: 0 }) } }
+      : {}),
   };
 }
 

@@ -1,6 +1,6 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
 import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
-import { counted } from "./context.ts";
+import { countOf } from "./context.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { watchPrefix } from "./prefix.ts";
@@ -82,8 +82,8 @@ export async function stream(
         case "usage": {
           const totals = { ...rt.totals };
           addUsage(totals, event.usage);
-          if (!event.usage.estimated) counted(rt, event.usage.input);
-          void record(rt, { kind: "totals", totals });
+          const counted = event.usage.estimated ? {} : { counted: countOf(rt, event.usage.input) };
+          void record(rt, { kind: "totals", totals, ...counted });
           rt.watch.set("usage", usageText(totals));
           rt.deps.call(usageHook, event.usage, rt.at, rt.provider.model);
           break;
