@@ -23,11 +23,16 @@ export function place(env: Record<string, string>): Place {
   const dir = realpathSync(mkdtempSync("/tmp/ollie-k-"));
   const work = join(dir, "work");
   for (const path of [work, join(dir, "ns")]) mkdirSync(path, { mode: 0o700 });
+  const { PATH = "", OLLIE_ISOLATION } = process.env;
   return {
     dir,
     work,
     sessions: join(dir, ".local/share/ollie/sessions"),
-    env: { PATH: process.env.PATH ?? "", HOME: dir, TMPDIR: dir, NAMESPACE: join(dir, "ns"), ...env },
+    env: {
+      ...{ PATH, HOME: dir, TMPDIR: dir, NAMESPACE: join(dir, "ns") },
+      ...(OLLIE_ISOLATION ? { OLLIE_ISOLATION } : {}),
+      ...env,
+    },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
 }
