@@ -15,15 +15,16 @@ export interface Abort {
   readonly aborted: boolean;
   /** A text becomes a NineError, if somebody asked for the signal: making an error costs more than a whole read. */
   abort(reason?: unknown): void;
-  /** Runs at abort; returns its undo. */
-  onAbort(fn: () => void): () => void;
+  /** Runs at abort. */
+  onAbort(fn: () => void): void;
 }
 
 class LazyAbort implements Abort {
   aborted = false;
   #controller: AbortController | undefined;
   #reason: unknown;
-  #listeners: Set<() => void> | undefined;
+  #first: (() => void) | undefined;
+  #more: Set<() => void> | undefined;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -36,19 +37,22 @@ class LazyAbort implements Abort {
     this.aborted = true;
     this.#reason = reason;
     this.#controller?.abort(reasonOf(reason));
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
-    if (listeners) for (const fn of listeners) fn();
+    const first = this.#first;
+    const more = this.#more;
+    this.#first = undefined;
+    this.#more = undefined;
+    first?.();
+    if (more) for (const fn of more) fn();
   }
 
-  onAbort(fn: () => void): () => void {
-    if (this.aborted) {
-      fn();
-      return () => {};
+  onAbort(fn: () => void): void {
+    if (this.aborted) fn();
+    // A read that waits has one: a set for it is dear where ten thousand wait.
+    else if (!this.#first) this.#first = fn;
+    else {
+      this.#more ??= new Set();
+      this.#more.add(fn);
     }
-    this.#listeners ??= new Set();
-    this.#listeners.add(fn);
-    return () => this.#listeners?.delete(fn);
   }
 }
 

@@ -154,8 +154,9 @@ export function sourceReader(
       if (got === undefined) return ended ? null : undefined;
       rest = bytesOf(got);
     }
-    const data = rest.subarray(0, count);
-    rest = rest.subarray(data.length);
+    const whole = rest.length <= count;
+    const data = whole ? rest : rest.subarray(0, count);
+    rest = whole ? empty : rest.subarray(count);
     at += data.length;
     return data;
   };

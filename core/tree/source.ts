@@ -32,31 +32,50 @@ export interface Waiters {
 }
 
 export function waiters(): Waiters {
-  let set = new Set<() => void>();
+  // Nearly always there is one: a set for each reader that waits cost a third of a wake-up.
+  let one: (() => void) | undefined;
+  let more: Set<() => void> | undefined;
+  /** Moves with each wake-up: an undo from before must not take away what was added since. */
+  let round = 0;
   return {
     add(wake) {
-      const mine = set;
-      mine.add(wake);
-      return () => mine.delete(wake);
+      const mine = round;
+      if (!one || one === wake) one = wake;
+      else {
+        more ??= new Set();
+        more.add(wake);
+      }
+      return () => {
+        if (mine !== round) return;
+        if (one === wake) one = undefined;
+        else more?.delete(wake);
+      };
     },
     wakeAll() {
-      if (set.size === 0) return;
-      const woken = set;
-      set = new Set();
-      for (const wake of woken)
-        try {
-          wake();
-        } catch (error) {
-          // Neither the writer's fault nor a reason to leave the others asleep: it becomes a late error of its own.
-          queueMicrotask(() => {
-            throw error;
-          });
-        }
+      if (!one && !more) return;
+      const first = one;
+      const others = more;
+      one = undefined;
+      more = undefined;
+      round++;
+      if (first) call(first);
+      if (others) for (const wake of others) call(wake);
     },
     get size() {
-      return set.size;
+      return (one ? 1 : 0) + (more?.size ?? 0);
     },
   };
+}
+
+function call(wake: () => void): void {
+  try {
+    wake();
+  } catch (error) {
+    // Neither the writer's fault nor a reason to leave the others asleep: it becomes a late error of its own.
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
 }
 
 /** One piece, then the end. */
@@ -75,9 +94,18 @@ export function fromText(data: Text): Source {
   });
 }
 
-/** Bytes of a handler's text; anything else is the handler's fault. */
+/** Up to this length the last text is kept with its bytes. */
+const KEPT = 8 * 1024;
+let last = { text: "", bytes: Buffer.alloc(0) };
+
+/** Bytes of a handler's text; anything else is the handler's fault. Not to be written to: all readers of a line share them. */
 export function bytesOf(value: unknown): Uint8Array {
-  if (typeof value === "string") return Buffer.from(value, "utf8");
+  if (typeof value === "string") {
+    if (value === last.text) return last.bytes;
+    const bytes = Buffer.from(value, "utf8");
+    if (value.length <= KEPT) last = { text: value, bytes };
+    return bytes;
+  }
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`gave ${value === null ? "null" : typeof value}, not text`);
 }
@@ -191,6 +219,36 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
     }
     reader.wakes.wakeAll();
   };
+  const takeFrom = (reader: Reader): Text | undefined | null => {
+    const item = reader.queue[reader.head];
+    if (item === undefined) return reader.ended ? null : undefined;
+    reader.head++;
+    reader.bytes -= item.length;
+    if (reader.head === reader.queue.length) {
+      reader.queue.length = 0;
+      reader.head = 0;
+      // Taken one by one from the front, a long array would be moved as often.
+    } else if (reader.head * 2 >= reader.queue.length) fill(reader, reader.queue.slice(reader.head));
+    return item;
+  };
+  /** By hand: an async generator makes three promises more for each item. */
+  const iterate = (reader: Reader, close: () => void): AsyncIterator<Text> => ({
+    next: () =>
+      new Promise((resolve) => {
+        const look = () => {
+          const item = takeFrom(reader);
+          if (item === undefined) return void reader.wakes.add(look);
+          if (item !== null) return resolve({ value: item, done: false });
+          close();
+          resolve({ value: undefined, done: true });
+        };
+        look();
+      }),
+    async return() {
+      close();
+      return { value: undefined, done: true };
+    },
+  });
   return {
     publish(item) {
       for (const reader of readers) if (!reader.ended) put(reader, item);
@@ -205,15 +263,6 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
     subscribe(signal) {
       const reader: Reader = { queue: [], head: 0, bytes: 0, ended: false, wakes: waiters() };
       readers.add(reader);
-      const take = (): Text | undefined | null => {
-        const item = reader.queue[reader.head];
-        if (item === undefined) return reader.ended ? null : undefined;
-        reader.head++;
-        reader.bytes -= item.length;
-        // Taken one by one from the front, a long array would be moved as often.
-        if (reader.head * 2 >= reader.queue.length) fill(reader, reader.queue.slice(reader.head));
-        return item;
-      };
       const close = () => {
         readers.delete(reader);
         reader.ended = true;
@@ -223,21 +272,12 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
       };
       signal?.addEventListener("abort", close);
       if (signal?.aborted) close();
-      const from = source({ take, wait: reader.wakes.add, close });
-      return Object.assign(from, {
-        async *[Symbol.asyncIterator]() {
-          try {
-            for (;;) {
-              const item = take();
-              if (item === null) return;
-              if (item === undefined) await new Promise<void>((wake) => reader.wakes.add(wake));
-              else yield item;
-            }
-          } finally {
-            close();
-          }
-        },
+      const from = source({
+        take: () => takeFrom(reader),
+        wait: reader.wakes.add,
+        close,
       });
+      return Object.assign(from, { [Symbol.asyncIterator]: () => iterate(reader, close) });
     },
     get size() {
       return readers.size;

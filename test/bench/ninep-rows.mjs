@@ -19,10 +19,6 @@ async function run(place, one) {
  */
 export function against(one) {
   const full = { steps: one.chain(0).length, total: 40_000, ...one };
-  const names = {
-    time: `9P ${one.name}, ${one.flight} in flight`,
-    cpu: `9P ${one.name}, ${one.flight} in flight, CPU`,
-  };
   const row = (what, goal) => ({
     name: what === "cpu" ? `${name}, CPU` : name,
     against: "canned answers",

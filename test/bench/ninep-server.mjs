@@ -52,7 +52,7 @@ async function ollie() {
         leaf("generator", {
           doc,
           async *stream(c) {
-            yield* pulled.subscribe(c.signal);
+            for await (const line of pulled.subscribe(c.signal)) yield line;
           },
         }),
         leaf("promise", { doc, blockOnce: () => next }),
