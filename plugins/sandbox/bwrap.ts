@@ -3,9 +3,12 @@ import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { canWrite, type Grant, isInside, type Rules } from "./rules.ts";
 
-const base = ["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"];
+const base = ["--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"];
 
-/** Runs nothing, as confined as can be: it succeeds where bwrap works. */
+/**
+ * Runs nothing, as confined as can be: it succeeds where bwrap works. It does not die with its parent: a bwrap that is
+ * killed while it sets up leaves its child waiting for it for ever, and a probe bears no mark by which it is found.
+ */
 export const bwrapProbe = ["bwrap", ...base, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"];
 
 export interface BwrapOptions {
@@ -22,7 +25,7 @@ export function bwrapWords(rules: Rules, { own, unshareNetwork }: BwrapOptions):
   const shown = (path: string) => grants.some((grant) => isInside(path, grant.path));
   return [
     "bwrap",
-    ...base,
+    ...[...base, "--die-with-parent"],
     ...(unshareNetwork ? ["--unshare-net"] : []),
     ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"],
     ...binds,
