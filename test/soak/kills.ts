@@ -52,8 +52,11 @@ export async function kills(rounds: number, seed: number, note: (line: string) =
       if (round % perSession === 0) sessions.push(await newSession(running.client, at, `s${sessions.length}`));
       const owed = sessions.at(-1) as Owed;
       await check(running.client, owed, seen);
+      const writing = prompts(running.client, owed, round, 1 + random(3));
+      // Half of the kills wait for an acknowledgement: however slow the machine is, there is something to lose.
+      if (round % 2 === 0) await writing;
       const end = sleep(random(450)).then(() => running?.kill());
-      await prompts(running.client, owed, round, 1 + random(3));
+      await writing;
       await end;
       const left = await leftovers(at);
       if (left.length > 0) throw new Error(`processes outlive the daemon: ${left.join(" ")}`);

