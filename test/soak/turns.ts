@@ -1,4 +1,5 @@
 /** Turn after turn against a fast fake: whether memory, descriptors and children of the daemon stay what they were. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "#core/client";
 import { call, type FakeRequest, openaiFake, type Part, text } from "../fakes/openai.ts";
 import { daemon, type Look, leftovers, look, type Place, place } from "./daemon.ts";
@@ -49,13 +50,20 @@ export async function turns(count: number, note: (line: string) => void = () => 
     const fifth = Math.floor(looks.length / 5);
     const warnings = running.said().split("MaxListenersExceeded").length - 1;
     const before = median(looks.slice(fifth, 2 * fifth));
-    return { turns: done, seconds, before, after: median(looks.slice(-fifth)), warnings };
+    const after = { ...median(looks.slice(-fifth)), zombies: await zombiesOf(running.pid) };
+    return { turns: done, seconds, before, after, warnings };
   } finally {
     await running.kill();
     await fake.close();
     for (const pid of await leftovers(at)) process.kill(pid, "SIGKILL");
     at.remove();
   }
+}
+
+/** Those that stay: the orphans of a session that was just ended are waited for after a second. */
+async function zombiesOf(pid: number): Promise<number> {
+  for (let waited = 0; waited < 8_000 && look(pid).zombies > 0; waited += 100) await sleep(100);
+  return look(pid).zombies;
 }
 
 /** Every second turn runs a tool. */
