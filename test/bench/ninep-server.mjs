@@ -14,7 +14,7 @@ process.on("message", (ask) => {
   if (ask === "publish") publish();
   if (ask === "gc") globalThis.gc?.();
   const { user, system } = process.cpuUsage();
-  process.send({ cpu: user + system, rss: process.memoryUsage.rss(), m: process.memoryUsage() });
+  process.send({ cpu: user + system, rss: process.memoryUsage.rss() });
 });
 process.once("disconnect", () => process.exit());
 process.send("ready");
