@@ -15,10 +15,12 @@ async function run(place, one) {
 
 /**
  * `one`: name, flight, chain(tag) → the requests of one operation, before(flight) → what opens its fids, least → the lowest
- * share of the canned server's rate that is well, cpu → the highest share of its CPU, together → how load() sends. Gives a row for each.
+ * share of the canned server's rate that is well, cpu → the highest multiple of its CPU, together → how load() sends. Gives
+ * a row for the time, and one for the CPU where it has a goal.
  */
 export function against(one) {
   const full = { steps: one.chain(0).length, total: 40_000, ...one };
+  const name = `9P ${one.name}, ${one.flight} in flight${one.together ? ", sent together" : ""}`;
   const row = (what, goal) => ({
     name: what === "cpu" ? `${name}, CPU` : name,
     against: "canned answers",
