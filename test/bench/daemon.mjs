@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { root } from "../../data/scripts/setup.mjs";
 
 export function place() {
-  const dir = mkdtempSync(join(tmpdir(), "ollie-b-"));
-  const ns = join(dir, "ns");
-  mkdirSync(ns, { mode: 0o700 });
-  const env = { PATH: process.env.PATH, HOME: dir, TMPDIR: dir, NAMESPACE: ns, OLLIE_BACKEND: "script" };
-  return { dir, env, socket: join(ns, "ollie"), remove: () => rmSync(dir, { recursive: true, force: true }) };
+  const all = mkdtempSync(join(tmpdir(), "ollie-b-"));
+  // Agents work in `dir`: no sandbox lets them work in a home.
+  const [dir, home, tmp, ns] = ["work", "home", "tmp", "ns"].map((name) => join(all, name));
+  for (const folder of [dir, home, tmp, ns]) mkdirSync(folder, { mode: 0o700 });
+  const env = { PATH: process.env.PATH, HOME: home, TMPDIR: tmp, NAMESPACE: ns, OLLIE_BACKEND: "script" };
+  return { dir, env, socket: join(ns, "ollie"), remove: () => rmSync(all, { recursive: true, force: true }) };
 }
 
 export function spawnDaemon({ dir, env }) {
