@@ -29,7 +29,7 @@ export interface Handlers<C> {
    * A generator that waits has to listen to `c.signal`: when the reader is gone, nothing else can end the wait.
    */
   stream?: (c: C) => AsyncIterable<Text> | Source;
-  /** Called at open (`last` undefined: the baseline is now), and with the last answer at a later read at offset 0. */
+  /** Called at open (`last` undefined: the baseline is now), with the last answer at a later read at offset 0, and anew after a write while an answer is unread. */
   blockOnce?: (c: C, last?: Text) => Text | Promise<Text>;
   /** Runs at the first read after writes, with all bytes written; may stream. `body` undefined: read before any write, give the usage. */
   request?: (c: C, body?: Uint8Array) => Text | Promise<Text> | AsyncIterable<Text>;
