@@ -7,6 +7,21 @@ import { runRow } from "./harness.mjs";
 
 const dir = join(import.meta.dirname, "rows");
 
+const limit = `## What the limit of 9P is made of
+
+The canned server parses a size and copies an answer: it is what a Node process on a socket costs. Where each request is a write of its
+own, as plan9port, Linux and most libraries send them, read(2), write(2) and the event loop are nearly all of it, and serving the
+tree on top does not show. Where a client sends 64 requests in one write those costs are shared by 64, and what is left is the work itself,
+0.3 µs for a small read: decoding, the fid, the open file, the reply, and the garbage that these make. That is the limit; half of the
+CPU is still in write(2).
+
+What made it so, by what taking it away costs: replies of one tick leave in one write; a request is itself the answer that the tree asks for, so that
+no closure is made for it; no error, no AbortSignal and no promise is made that nobody looks at; a walk finds the node that it found
+last time; a stat's bytes serve until it says something else; what lies in an array is not looked up in a map; large replies
+use their buffers again. A handler that gives a promise, and a generator, pay for promises, which cost more in Node 20
+where an AsyncLocalStorage is in use: the guard has one, to know whose code runs. A \`bus\` wakes its readers without any.
+`;
+
 await run(async () => {
   const args = process.argv.slice(2);
   const wanted = args.filter((arg) => arg !== "--write");
@@ -47,21 +62,6 @@ function markdown(results) {
   const line = (cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(" | ")} |\n`;
   return line(head) + line(widths.map((width) => "-".repeat(width))) + rows.map(line).join("");
 }
-
-const limit = `## What the limit of 9P is made of
-
-The canned server parses a size and copies an answer: it is what a Node process on a socket costs. Where each request is a write of its
-own, as plan9port, Linux and most libraries send them, read(2), write(2) and the event loop are nearly all of it, and serving the
-tree on top does not show. Where a client sends 64 requests in one write those costs are shared by 64, and what is left is the work itself,
-0.3 µs for a small read: decoding, the fid, the open file, the reply, and the garbage that these make. That is the limit; half of the
-CPU is still in write(2).
-
-What made it so, by what taking it away costs: replies of one tick leave in one write; a request is itself the answer that the tree asks for, so that
-no closure is made for it; no error, no AbortSignal and no promise is made that nobody looks at; a walk finds the node that it found
-last time; a stat's bytes serve until it says something else; what lies in an array is not looked up in a map; large replies
-use their buffers again. A handler that gives a promise, and a generator, pay for promises, which cost more in Node 20
-where an AsyncLocalStorage is in use: the guard has one, to know whose code runs. A \`bus\` wakes its readers without any.
-`;
 
 function page(table) {
   const [cpu] = cpus();
