@@ -45,7 +45,8 @@ export const toolserver = ({ tools, calls, processes: make, native, spawners }: 
         leaf("ctl", {
           doc: "`cancel ID` ends a call, whose result still comes; `end AGENT` ends all that an agent's calls started; `warm RULES` (JSON, or null) makes what calls with these rules start from.",
           mode: 0o600,
-          rdwr: (_c, body) => (body === undefined ? usage : ctl(Buffer.from(body).toString("utf8"), calls, spawners)),
+          rdwr: (_c, body) =>
+            body === undefined ? usage : ctl(Buffer.from(body).toString("utf8"), { calls, processes, spawners }),
         }),
         dir(
           "proc",
@@ -112,7 +113,13 @@ async function command(entry: Entry, verb: string, processes: Processes): Promis
 
 const usage = "usage: cancel ID | end AGENT | warm RULES\n";
 
-async function ctl(line: string, calls: Calls, spawners: Spawners): Promise<string> {
+interface Parts {
+  calls: Calls;
+  processes: Processes;
+  spawners: Spawners;
+}
+
+async function ctl(line: string, { calls, processes, spawners }: Parts): Promise<string> {
   if (line.startsWith("warm ")) {
     await spawners.for(JSON.parse(line.slice(5)) ?? undefined);
     return "ok\n";
@@ -121,7 +128,7 @@ async function ctl(line: string, calls: Calls, spawners: Spawners): Promise<stri
   if (argument === undefined || rest.length > 0) throw new NineError(`ctl: ${usage.trim()}`);
   if (verb === "cancel") {
     if (!calls.cancel(argument)) throw new NineError(`ctl: there is no call ${argument}`);
-  } else if (verb === "end") await calls.endAgent(argument);
+  } else if (verb === "end") await Promise.all([calls.endAgent(argument), processes.endAgent(argument)]);
   else throw new NineError(`ctl: unknown verb "${verb}" (verbs: cancel end warm)`);
   return "ok\n";
 }

@@ -9,6 +9,7 @@ import type { Spawners } from "./spawners.ts";
 export interface Entry extends BackgroundProcess {
   readonly id: string;
   readonly tool: string;
+  readonly agent: string;
 }
 
 export interface Processes {
@@ -18,6 +19,8 @@ export interface Processes {
   get(id: string): Entry | undefined;
   /** Forgets one that has ended, and ends its readers. Throws NineError while it runs. */
   dismiss(entry: Entry): void;
+  /** Ends those of an agent: by pid, since one that has just begun does not bear the agent's mark yet. */
+  endAgent(agent: string): Promise<void>;
 }
 
 /** `onGone` is told what was dismissed. */
@@ -40,7 +43,7 @@ export function processes(
       const started = await startProcess(prepared.job, spawner).catch((error: Error) => {
         throw new NineError(`the tool could not be started: ${error.message}`);
       });
-      const entry: Entry = Object.assign(started, { id: call.id, tool: call.tool });
+      const entry: Entry = Object.assign(started, { id: call.id, tool: call.tool, agent: call.agent });
       table.set(call.id, entry);
       return entry;
     },
@@ -50,6 +53,9 @@ export function processes(
       if (!entry.end) throw new NineError(`proc/${entry.id}/ctl: it runs (term or kill it first)`);
       table.delete(entry.id);
       onGone(entry);
+    },
+    async endAgent(agent) {
+      await Promise.all([...table.values()].map((entry) => entry.agent === agent && !entry.end && entry.kill()));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -209,6 +209,14 @@ describe("a call in the background", () => {
     const pid = Number(/pid (\d+)/.exec(content)?.[1]);
     await until(() => !alive(pid));
     expect(list()).toEqual([]);
+  });
+
+  test("one that bears no mark ends with its agent, too", async () => {
+    const { content } = await shell("exec env -i sleep 931");
+    const pid = Number(/pid (\d+)/.exec(content)?.[1]);
+    await until(() => readFileSync(`/proc/${pid}/environ`, "latin1") === "");
+    await runner.end(session, agent);
+    await until(() => !alive(pid));
   });
 
   test("one that floods is told in bounded form, and calls go on beside it", async () => {
