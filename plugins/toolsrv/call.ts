@@ -1,5 +1,5 @@
 /** One call over a toolsrv's 9P connection. */
-import { ORDWR, RemoteError } from "#core/client";
+import { RemoteError } from "#core/client";
 import type { Child } from "./child.ts";
 import type { CallBody, CallRecord, ToolResult } from "./types.ts";
 
@@ -20,33 +20,30 @@ export async function callOver(
   body: CallBody,
   { signal, onOutput }: CallOptions,
 ): Promise<ToolResult | undefined> {
+  if (signal.aborted) return notStarted;
   let streamed = "";
   let sent = false;
+  const onOpen = () => {
+    sent = true;
+  };
   const abandon = new AbortController();
   const cancel = () => {
     child.client.rdwr("ctl", `cancel ${body.id}`).catch(() => {});
     setTimeout(() => abandon.abort(), patience).unref();
   };
+  signal.addEventListener("abort", cancel, { once: true });
   try {
-    const file = await child.client.open("call", ORDWR, { signal });
-    try {
-      sent = true;
-      await file.write(JSON.stringify(body), undefined, { signal });
-      if (signal.aborted) return notStarted;
-      signal.addEventListener("abort", cancel, { once: true });
-      for await (const line of lines(file.stream({ signal: abandon.signal }))) {
-        const record = JSON.parse(line) as CallRecord;
-        if ("end" in record) return record.end;
-        streamed = (streamed + record.out).slice(-8000);
-        onOutput?.(record.out);
-      }
-      return lost(streamed);
-    } finally {
-      file.close().catch(() => {});
+    const reply = child.client.exchange("call", JSON.stringify(body), { signal: abandon.signal, onOpen });
+    for await (const line of lines(reply)) {
+      const record = JSON.parse(line) as CallRecord;
+      if ("end" in record) return record.end;
+      streamed = (streamed + record.out).slice(-8000);
+      onOutput?.(record.out);
     }
+    return lost(streamed);
   } catch (error) {
-    if (signal.aborted) return sent ? abandoned(streamed) : notStarted;
     if (error instanceof RemoteError) return { status: "refused", content: `toolsrv: ${error.message}` };
+    if (signal.aborted) return sent ? abandoned(streamed) : notStarted;
     return sent ? lost(streamed) : undefined;
   } finally {
     signal.removeEventListener("abort", cancel);

@@ -43,12 +43,17 @@ interface Slot {
   readonly children: Map<string, Promise<Child>>;
   /** What its last call was confined to. */
   last: Confinement | undefined;
+  /** What each agent's calls start from, once that is there: where it works, and the tool server that has it. */
+  readonly warm: Map<string, { place: string; child: Promise<Child> }>;
   /** Pids of its toolsrv, and of one that is just ending. */
   readonly pids: Set<number>;
   calls: Set<Running>;
   idle: NodeJS.Timeout | undefined;
   told: boolean;
 }
+
+/** An agent, and where its calls run. */
+type Place = Parameters<ToolRunner["warm"]>[0];
 
 export interface Supervisor extends ToolRunner {
   /** Ends every toolsrv. */
@@ -65,6 +70,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     const slot: Slot = {
       ...{ session, last: undefined, idle: undefined, told: false },
       ...{ children: new Map<string, Promise<Child>>(), pids: new Set<number>(), calls: new Set<Running>() },
+      warm: new Map(),
     };
     slots.set(session, slot);
     return slot;
@@ -154,16 +160,20 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   };
 
   /** What a call in `place` would need: its temporary folders, its socket, what it is confined to. */
-  const ready = async (slot: Slot, place: Parameters<ToolRunner["warm"]>[0]) => {
+  const ready = async (slot: Slot, place: Place) => {
     const tmp = options.tmp.of(place.session, place.agent);
     const socket = await options.sockets?.agent(place, () => slot.pids);
     return { tmp, socket, confined: await confine(options, place, tmp.session, socket?.NAMESPACE) };
   };
 
-  const warm = async (slot: Slot, place: Parameters<ToolRunner["warm"]>[0]): Promise<void> => {
-    const { confined } = await ready(slot, place);
-    const child = await childOf(slot, confined?.around ?? []);
-    await child.client.rdwr("ctl", `warm ${JSON.stringify(confined?.rules ?? null)}`);
+  const warm = async (slot: Slot, agent: Place): Promise<void> => {
+    const place = JSON.stringify([agent.cwd, agent.profiles]);
+    const known = slot.warm.get(agent.agent);
+    if (known?.place === place && [...slot.children.values()].includes(known.child)) return;
+    const { confined } = await ready(slot, agent);
+    const child = childOf(slot, confined?.around ?? []);
+    await (await child).client.rdwr("ctl", `warm ${JSON.stringify(confined?.rules ?? null)}`);
+    slot.warm.set(agent.agent, { place, child });
   };
 
   return {
@@ -194,6 +204,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       const slot = slots.get(session);
       for (const call of slot?.calls ?? []) if (agent === undefined || call.agent === agent) call.stop.abort();
       if (agent !== undefined) {
+        slot?.warm.delete(agent);
         await Promise.all([...(slot?.calls ?? [])].map((call) => call.agent === agent && call.starting));
         const children = await childrenOf(slot);
         processes.forget(session, agent);

@@ -120,6 +120,61 @@ describe("client", () => {
     expect(server.seen.filter((m) => m.type === "Twrite")).toHaveLength(1);
   });
 
+  describe("exchange", () => {
+    const collect = async (chunks: AsyncIterable<Buffer>): Promise<string> => {
+      let text = "";
+      for await (const bytes of chunks) text += bytes.toString();
+      return text;
+    };
+
+    it("asks all in one go, and goes on reading where the first reply ended", async () => {
+      const waiting: (() => void)[] = [];
+      const { server, client } = await both((msg, send) => {
+        if (msg.type !== "Tread") return;
+        const reply = () => send({ type: "Rread", tag: msg.tag, data: Buffer.from("reply").subarray(msg.offset, 3) });
+        if (msg.offset > 0) reply();
+        else waiting.push(reply);
+        return true;
+      });
+      let opened = 0;
+      const reply = collect(client.exchange("dir/b", "ask", { onOpen: () => opened++ }));
+      await vi.waitFor(() => expect(waiting).toHaveLength(1));
+      expect(typesSince(server, 2)).toEqual(["Twalk", "Topen", "Twrite", "Tread"]);
+      expect(server.files.get("dir/b")).toBe("ask");
+      waiting[0]?.();
+      expect(await reply).toBe("rep");
+      expect(opened).toBe(1);
+      expect(typesSince(server, 6)).toEqual(["Tread", "Tclunk"]);
+    });
+
+    it("tells what the first request that failed said, and has not opened anything then", async () => {
+      const { server, client } = await both();
+      let opened = 0;
+      const asked = collect(client.exchange("missing", "ask", { onOpen: () => opened++ }));
+      expect(await reasonOf(asked)).toEqual(new RemoteError("no missing in root"));
+      expect(opened).toBe(0);
+      expect([...server.fids.keys()]).toEqual([0]);
+      expect((await client.read("a")).toString()).toBe("hello");
+    });
+
+    it("gives its fid back where the write is refused", async () => {
+      const { server, client } = await both((msg, send) => {
+        if (msg.type !== "Twrite") return;
+        send({ type: "Rerror", tag: msg.tag, ename: "no such tool" });
+        return true;
+      });
+      expect(await reasonOf(collect(client.exchange("a", "ask")))).toEqual(new RemoteError("no such tool"));
+      await vi.waitFor(() => expect([...server.fids.keys()]).toEqual([0]));
+    });
+
+    it("writes what no message holds in pieces first", async () => {
+      const { server, client } = await both();
+      const text = "x".repeat(20_000);
+      await collect(client.exchange("a", text));
+      expect(server.files.get("a")).toBe(text);
+    });
+  });
+
   it("lists, stats, renames, creates, removes and walks", async () => {
     const { server, client } = await both();
     expect((await client.ls("")).map((s) => s.name).sort()).toEqual(["a", "block", "dir", "long"]);
