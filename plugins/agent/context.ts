@@ -28,12 +28,24 @@ export function loadedTools(rt: Runtime): Tool[] {
   return rt.tools.flatMap((name) => (allowed(rt, name) ? (known.get(name) ?? []) : []));
 }
 
-export const schemasOf = (tools: readonly Tool[]): ToolSchema[] =>
-  tools.map((tool) => ({
-    name: tool.name,
-    description: tool.prompt ? `${tool.description}\n\n${tool.prompt}` : tool.description,
+/** What the model reads of a tool, and an estimate of its size: a tool that changed is another object. */
+const derived = new WeakMap<Tool, { schema: ToolSchema; tokens: number }>();
+
+function deriving(tool: Tool): { schema: ToolSchema; tokens: number } {
+  const known = derived.get(tool);
+  if (known) return known;
+  const { name, description, prompt = "", args } = tool;
+  const schema = {
+    name,
+    description: prompt ? `${description}\n\n${prompt}` : description,
     parameters: offeredArgs(tool),
-  }));
+  };
+  const tokens = proseTokens(name + description + prompt) + proseTokens(JSON.stringify(args));
+  derived.set(tool, { schema, tokens });
+  return { schema, tokens };
+}
+
+export const schemasOf = (tools: readonly Tool[]): ToolSchema[] => tools.map((tool) => deriving(tool).schema);
 
 /** Asks for the model's window once per model; `ctxsz` follows. */
 export async function learnWindow(rt: Runtime): Promise<void> {
@@ -68,8 +80,5 @@ export function measure(rt: Runtime, tools: readonly Tool[] = loadedTools(rt)): 
 }
 
 function estimateOf(rt: Runtime, tools: readonly Tool[]): number {
-  let tokens = rt.history.tokens + proseTokens(rt.system);
-  for (const { name, description, prompt = "", args } of tools)
-    tokens += proseTokens(name + description + prompt) + proseTokens(JSON.stringify(args));
-  return tokens;
+  return tools.reduce((sum, tool) => sum + deriving(tool).tokens, rt.history.tokens + proseTokens(rt.system));
 }

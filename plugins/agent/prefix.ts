@@ -7,7 +7,7 @@ import type { Runtime } from "./runtime.ts";
 
 interface Last {
   model: string;
-  tools: string;
+  tools: readonly ToolSchema[];
   messages: readonly Message[];
   /** Requests that did not begin as the one before them. */
   broken: number;
@@ -20,7 +20,7 @@ const last = new WeakMap<Runtime, Last>();
 /** Before a request leaves. */
 export function watchPrefix(rt: Runtime, messages: readonly Message[], tools: readonly ToolSchema[]): void {
   const { name, model } = rt.provider;
-  const now = { model: `${name}/${model}`, tools: JSON.stringify(tools), messages };
+  const now = { model: `${name}/${model}`, tools, messages };
   const before = last.get(rt);
   const change = before && changed(before, now);
   last.set(rt, {
@@ -33,7 +33,7 @@ export function watchPrefix(rt: Runtime, messages: readonly Message[], tools: re
 /** The first part of the prefix that is not as it was; undefined: all of it is. */
 function changed(before: Last, now: Omit<Last, "broken" | "by">): string | undefined {
   if (before.model !== now.model) return "the model";
-  if (before.tools !== now.tools) return "the tools";
+  if (!alike(before.tools, now.tools)) return "the tools";
   for (const [at, message] of before.messages.entries()) {
     const other = now.messages[at];
     if (other === message || JSON.stringify(other) === JSON.stringify(message)) continue;
@@ -41,6 +41,11 @@ function changed(before: Last, now: Omit<Last, "broken" | "by">): string | undef
   }
   return undefined;
 }
+
+/** A schema is the same object as long as its tool did not change. */
+const alike = (before: readonly ToolSchema[], now: readonly ToolSchema[]): boolean =>
+  before.length === now.length &&
+  before.every((tool, at) => tool === now[at] || JSON.stringify(tool) === JSON.stringify(now[at]));
 
 /** For `stats`: tokens that came from caches, and what broke the prefix. */
 export function cacheText(rt: Runtime): string {

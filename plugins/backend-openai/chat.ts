@@ -37,7 +37,7 @@ export async function* chat(
       if (over) break;
       if (silent) yield { type: "progress" };
     }
-    yield* answer.end(over, JSON.stringify(body).length);
+    yield* answer.end(over, () => JSON.stringify(body).length);
   } catch (error) {
     signal.throwIfAborted();
     throw fail.thrown(error, new URL(settings.baseURL).origin);

@@ -30,9 +30,9 @@ export interface Reply {
   take(chunk: unknown): StreamEvent[];
   /**
    * Calls, usage and `done`. `marked`: the stream's own end mark came. Throws BackendError `transient` where neither it
-   * nor a finish reason did: the stream broke. `sent`: characters of the request, for an estimate.
+   * nor a finish reason did: the stream broke. `sent`: characters of the request, asked where the provider did not count.
    */
-  end(marked: boolean, sent: number): StreamEvent[];
+  end(marked: boolean, sent: () => number): StreamEvent[];
 }
 
 /** `routed`: the model that a router was asked for; its marks on reasoning are kept, to be sent back. */
@@ -78,7 +78,7 @@ export function reply(fail: Failures, routed?: string): Reply {
         received += call.name.length + call.args.length;
       }
       const stop = stopOf(finish, events.length > calling);
-      events.push({ type: "usage", usage: usage ?? estimate(sent, received) });
+      events.push({ type: "usage", usage: usage ?? estimate(sent(), received) });
       events.push({ type: "done", stop, ...(finish === undefined ? {} : { raw: finish }) });
       return events;
     },

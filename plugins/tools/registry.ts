@@ -12,6 +12,8 @@ interface Parsed {
   mark: string;
   raw?: Record<string, unknown>;
   reason?: string;
+  /** What was made of it, and the marks of its program then. */
+  made?: { tool: Tool; mark: string };
 }
 
 type Cache = Map<string, Parsed>;
@@ -50,7 +52,7 @@ function scan(dirs: readonly string[], env: NodeJS.ProcessEnv, cache: Cache): { 
       const parsed = load(file, cache);
       try {
         if (parsed.raw === undefined) bad.push({ file, reason: parsed.reason ?? "unreadable" });
-        else tools.set(name, makeTool(file, parsed.raw, env));
+        else tools.set(name, toolOf(file, parsed, parsed.raw, env));
       } catch (error) {
         if (!(error instanceof MetaFault)) throw error;
         bad.push({ file, reason: error.message });
@@ -59,6 +61,23 @@ function scan(dirs: readonly string[], env: NodeJS.ProcessEnv, cache: Cache): { 
   for (const file of cache.keys()) if (!seen.has(file)) cache.delete(file);
   const sorted = [...tools.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   return { tools: sorted, bad };
+}
+
+/** The same object as long as nothing changed: what is derived from a tool can be kept beside it. */
+function toolOf(file: string, parsed: Parsed, raw: Record<string, unknown>, env: NodeJS.ProcessEnv): Tool {
+  // Variants look at more of the host than the program.
+  if (raw.variants !== undefined) return makeTool(file, raw, env);
+  const known = parsed.made;
+  if (known && stampOf(known.tool.exec) === known.mark) return known.tool;
+  delete parsed.made;
+  const tool = makeTool(file, raw, env);
+  parsed.made = { tool, mark: stampOf(tool.exec) };
+  return tool;
+}
+
+function stampOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat ? stamp(stat) : "";
 }
 
 function metaFiles(dir: string): string[] {

@@ -10,6 +10,8 @@ import { place, spawnDaemon } from "./daemon.mjs";
 
 const event = (value) => `data: ${JSON.stringify(value)}\n\n`;
 const chunk = (delta, finish = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });
+const usage = { prompt_tokens: 1000, completion_tokens: 20, total_tokens: 1020 };
+const end = `${event({ choices: [], usage })}data: [DONE]\n\n`;
 const callOf = (n) => ({
   tool_calls: [{ index: 0, id: `c${n}`, function: { name: "shell", arguments: '{"command":"true"}' } }],
 });
@@ -23,8 +25,8 @@ export async function model() {
       const n = self.asked.push(performance.now());
       self.onAsked();
       res.writeHead(200, { "content-type": "text/event-stream" });
-      if (n <= self.steps) res.end(`${chunk(callOf(n))}${chunk({}, "tool_calls")}data: [DONE]\n\n`);
-      else stream(res, [...self.text.map((content) => chunk({ content })), chunk({}, "stop"), "data: [DONE]\n\n"]);
+      if (n <= self.steps) res.end(`${chunk(callOf(n))}${chunk({}, "tool_calls")}${end}`);
+      else stream(res, [...self.text.map((content) => chunk({ content })), chunk({}, "stop"), end]);
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
