@@ -39,6 +39,16 @@ const flags: Record<string, Flag> = {
   },
 };
 
+/**
+ * Whether only the declared arguments are taken. JSON Schema says no where nothing is said; models make up names, and a
+ * call that runs without what it asked for answers another question than theirs (docs/decisions/012-unknown-arguments.md).
+ */
+const isClosed = (args: ArgsSchema): boolean =>
+  (args.additionalProperties ?? false) === false && !elsewhere.some((keyword) => Object.hasOwn(args, keyword));
+
+/** Keywords that declare arguments in places other than `properties`. */
+const elsewhere = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
+
 /** The schema that the model gets: the tool's own and the flags that can be used. */
 export function offeredArgs(tool: Tool): ArgsSchema {
   const extra: Record<string, Record<string, unknown>> = {};
@@ -46,7 +56,8 @@ export function offeredArgs(tool: Tool): ArgsSchema {
     if (schema)
       extra[name] =
         name === "timeout" ? { ...schema, description: `${schema.description} (default ${tool.timeout})` } : schema;
-  return { ...tool.args, properties: { ...tool.args.properties, ...extra } };
+  const properties = { ...tool.args.properties, ...extra };
+  return { ...tool.args, properties, ...(isClosed(tool.args) && { additionalProperties: false }) };
 }
 
 export type CheckedArgs =
@@ -55,12 +66,12 @@ export type CheckedArgs =
   | { ok: false; error: string };
 
 /**
- * Takes the flags out, renames aliases, drops optional arguments that are null and checks the rest: required ones
- * present, types of the top level right. `timeout` in milliseconds, 0 for none: what runs in the background has none.
+ * Takes the flags out, renames aliases, drops optional arguments that are null and checks the rest: known ones only,
+ * required ones present, types of the top level right. `timeout` in milliseconds, 0 for none: what runs in the background has none.
  */
 export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedArgs {
   const bad = (what: string): CheckedArgs => ({ ok: false, error: `${tool.name}: ${what}` });
-  const args: Record<string, unknown> = {};
+  const args = new Map<string, unknown>();
   let seconds = tool.timeout;
   let background = false;
   let sandbox: string | undefined;
@@ -75,14 +86,14 @@ export function checkArgs(tool: Tool, given: Record<string, unknown>): CheckedAr
       continue;
     }
     const name = nameOf(tool, key);
-    if (Object.hasOwn(args, name)) return bad(`"${key}" and "${name}" are the same argument, give one`);
-    if (value !== null) args[name] = value;
+    if (args.has(name)) return bad(`"${key}" and "${name}" are the same argument, give one`);
+    if (value !== null) args.set(name, value);
   }
   const fault = argsFault(tool, args);
   if (fault) return bad(fault);
   return {
     ok: true,
-    args,
+    args: Object.fromEntries(args),
     timeout: background ? 0 : Math.round(seconds * 1000),
     background,
     ...(sandbox && { sandbox }),
@@ -94,17 +105,18 @@ function nameOf(tool: Tool, key: string): string {
   return !known && tool.aliases && Object.hasOwn(tool.aliases, key) ? (tool.aliases[key] ?? key) : key;
 }
 
-function argsFault(tool: Tool, args: Record<string, unknown>): string | undefined {
+function argsFault(tool: Tool, args: ReadonlyMap<string, unknown>): string | undefined {
   const properties = tool.args.properties ?? {};
-  const names = Object.keys(properties).join(" ") || "none";
+  const known = () => `(arguments: ${Object.keys(offeredArgs(tool).properties ?? {}).join(" ")})`;
+  // Before what is missing: where `old-string` was given, that is why `old_string` is not there.
+  const unknown = isClosed(tool.args) ? [...args.keys()].filter((name) => !Object.hasOwn(properties, name)) : [];
+  if (unknown.length > 0)
+    return `unknown argument${unknown.length > 1 ? "s" : ""} ${unknown.map((name) => JSON.stringify(name)).join(", ")} ${known()}`;
   for (const name of tool.args.required ?? [])
-    if (!Object.hasOwn(args, name)) return `required argument "${name}" is missing (arguments: ${names})`;
-  for (const [name, value] of Object.entries(args)) {
+    if (!args.has(name)) return `required argument "${name}" is missing ${known()}`;
+  for (const [name, value] of args) {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (schema === undefined) {
-      if (tool.args.additionalProperties !== false) continue;
-      return `unknown argument "${name}" (arguments: ${names})`;
-    }
+    if (schema === undefined) continue;
     const wanted = [schema.type ?? []].flat().map(String);
     if (wanted.length > 0 && !wanted.some((type) => isType(type, value)))
       return `argument "${name}" must be ${wanted.map(article).join(" or ")}, not ${article(typeOf(value))}`;

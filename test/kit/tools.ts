@@ -9,7 +9,7 @@ export type FakeTool = (args: Record<string, unknown>) => string | Promise<strin
 const toolOf = (name: string): Tool => ({
   name,
   description: `The test tool ${name}.`,
-  args: { type: "object", properties: {} },
+  args: { type: "object", additionalProperties: true },
   scope: "read",
   tier: "warm",
   readOnly: true,

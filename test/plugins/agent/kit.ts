@@ -29,7 +29,7 @@ export function tempDir(): string {
 export const tool = (name: string, more: Partial<Tool> = {}): Tool => ({
   name,
   description: `The tool ${name}.`,
-  args: { type: "object", properties: {} },
+  args: { type: "object", additionalProperties: true },
   scope: "read",
   tier: "warm",
   readOnly: true,

@@ -45,7 +45,7 @@ describe("arguments of a call", () => {
   });
 
   test("H-011: a required argument that is missing is an error, never an empty text", () => {
-    const missing = 't: required argument "name" is missing (arguments: name count tags mode any either)';
+    const missing = 't: required argument "name" is missing (arguments: name count tags mode any either timeout sandbox background)';
     expect(errorOf({})).toBe(missing);
     expect(errorOf({ name: null })).toBe(missing);
     expect(errorOf({ name: "" })).toBeUndefined();
@@ -70,12 +70,35 @@ describe("arguments of a call", () => {
     expect(check({ name: "x", sandbox: "" })).not.toHaveProperty("sandbox");
   });
 
-  test("unknown arguments pass unless the schema forbids them", () => {
-    expect(errorOf({ name: "x", other: 1 })).toBeUndefined();
-    const args = { ...tool.args, additionalProperties: false };
-    expect(errorOf({ name: "x", other: 1 }, { args })).toContain('unknown argument "other"');
+  test("an unknown argument is refused with the known ones, and before one that is missing", () => {
+    const known = "(arguments: name count tags mode any either timeout sandbox background)";
+    expect(errorOf({ name: "x", other: 1 })).toBe(`t: unknown argument "other" ${known}`);
+    expect(errorOf({ Name: "x", "max-count": 1 })).toBe(`t: unknown arguments "Name", "max-count" ${known}`);
+    expect(errorOf({ name: "x", other: 1 }, { args: { ...tool.args, additionalProperties: false } })).toContain("other");
+    expect(errorOf({ other: 1 }, { args: { type: "object" } })).toBe(
+      't: unknown argument "other" (arguments: timeout sandbox background)',
+    );
+    expect(errorOf(JSON.parse('{"name":"x","__proto__":{"a":1}}'))).toContain('"__proto__"');
+    expect(errorOf({ name: "x", constructor: 1 })).toContain('"constructor"');
     expect(errorOf({ name: "x", title: "y" })).toBe('t: "title" and "name" are the same argument, give one');
-    expect(errorOf(JSON.parse('{"name":"x","__proto__":{"a":1},"constructor":1}'))).toBeUndefined();
+    // A null asks for nothing.
+    expect(check({ name: "x", other: null })).toMatchObject({ args: { name: "x" } });
+  });
+
+  test("a schema that is open takes what it does not name, and passes it on", () => {
+    const open: Record<string, unknown>[] = [
+      { additionalProperties: true },
+      { additionalProperties: { type: "string" } },
+      { patternProperties: { "^o": {} } },
+      { anyOf: [{ properties: { other: {} } }] },
+    ];
+    for (const more of open)
+      expect(check({ name: "x", other: "1" }, { args: { ...tool.args, ...more } })).toMatchObject({
+        args: { name: "x", other: "1" },
+      });
+    const args = { ...tool.args, additionalProperties: true };
+    const checked = check(JSON.parse('{"name":"x","__proto__":"1"}'), { args });
+    expect(JSON.stringify(checked)).toContain('"__proto__":"1"');
   });
 
   test("flags that can not be used yet are refused when used", () => {
@@ -96,6 +119,9 @@ describe("arguments of a call", () => {
     ]);
     expect(offered.properties?.timeout?.description).toContain("default 30");
     expect(offered.required).toEqual(["name"]);
+    expect(offered.additionalProperties).toBe(false);
+    const open = offeredArgs({ ...tool, args: { ...tool.args, additionalProperties: true } });
+    expect(open.additionalProperties).toBe(true);
     expect(tool.args.properties).not.toHaveProperty("timeout");
   });
 });

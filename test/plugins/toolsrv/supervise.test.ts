@@ -146,7 +146,7 @@ describe("toolsrv", () => {
   test("bad requests are refused with one sentence, H-011", async () => {
     expect(await call("nosuch", {})).toMatchObject({ status: "refused", content: expect.stringContaining("nosuch") });
     expect((await call("shell", {})).content).toBe(
-      'shell: required argument "command" is missing (arguments: command)',
+      'shell: required argument "command" is missing (arguments: command timeout sandbox background)',
     );
     expect((await call("shell", { command: 7 })).content).toBe(
       'shell: argument "command" must be a string, not a number',
