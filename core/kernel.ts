@@ -8,7 +8,7 @@ import { type CallResult, type Hook, type HookKind, hooks } from "./hooks.ts";
 import { accept, attach, fault } from "./kernel-hooks.ts";
 import type { Host } from "./lifecycle.ts";
 import { bufferedLog, type Logger, LogSink } from "./log.ts";
-import { descriptorOf, listenAt } from "./ninep/listen.ts";
+import { descriptorOf, dialOf, listenAt } from "./ninep/listen.ts";
 import { serve as serveConnection } from "./ninep/server.ts";
 import type { ListenAt, Listening, ListenOptions, Peer, Use } from "./plugin.ts";
 import { type PluginStatus, pluginSet } from "./plugins.ts";
@@ -28,6 +28,8 @@ export interface KernelOptions {
   setupLimit?: number;
   /** Milliseconds that a read, write or rdwr handler may take. Default 60,000. */
   handlerLimit?: number;
+  /** Sets up and builds the tree to see whether that works, with no effect outside of the process: nothing listens, and no plugin writes the log. */
+  dryRun?: boolean;
 }
 
 export interface Kernel extends AsyncDisposable {
@@ -49,6 +51,7 @@ export interface Kernel extends AsyncDisposable {
 
 export function createKernel(options: KernelOptions): Kernel {
   const user = options.user ?? userName();
+  const dryRun = options.dryRun ?? false;
   const self: Principal = { name: user, groups: [user], kind: "user" };
   const { log, sink } = bufferedLog(options.log);
   const who = attribution();
@@ -86,6 +89,7 @@ export function createKernel(options: KernelOptions): Kernel {
     log,
     tree,
     setupLimit: options.setupLimit ?? 10_000,
+    dryRun,
     runAs: who.runAs,
     report,
     end(instance) {
@@ -106,7 +110,7 @@ export function createKernel(options: KernelOptions): Kernel {
   };
   const plugins = pluginSet(options.plugins, host, who, (row) => {
     const given = table.get(LogSink);
-    if (given && table.provider(LogSink) === row.name) sink(given);
+    if (given && !dryRun && table.provider(LogSink) === row.name) sink(given);
   });
   table.provide(
     KernelView,
@@ -161,6 +165,7 @@ export function createKernel(options: KernelOptions): Kernel {
         kernel.serve(at.duplex, how);
         return { address: "duplex", close: async () => void at.duplex.destroy() };
       }
+      if (dryRun) return { address: dialOf(at), close: async () => {} };
       const listening = await listenAt(at, (socket) => kernel.serve(socket, how));
       const mine: Listening = {
         address: listening.address,

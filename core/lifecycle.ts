@@ -48,6 +48,7 @@ export interface Host {
   readonly log: Logger;
   readonly tree: Tree;
   readonly setupLimit: number;
+  readonly dryRun: boolean;
   runAs<T>(plugin: string, fn: () => T): T;
   report(plugin: string, where: string, error: unknown): void;
   /** The instance is gone: state made for it is dropped, and what is open below it ends. */
@@ -135,6 +136,7 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
   return {
     config: config as never,
     log: host.log.child({ plugin: name }),
+    dryRun: host.dryRun,
     signal: row.abort.signal,
     mount(scope, ...nodes) {
       live();

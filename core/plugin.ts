@@ -61,6 +61,8 @@ export interface Accepted {
 export interface PluginApi<Cfg = unknown> {
   readonly config: Cfg;
   readonly log: Logger;
+  /** True for `olliesrv config check`: mount, tap and provide as ever, and touch nothing outside of the process. `listen` opens nothing. */
+  readonly dryRun: boolean;
   /** Aborts when the plugin stops. */
   readonly signal: AbortSignal;
   /** Adds nodes to the tree; they appear when the tree is built, after all setups. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
 import { configDir, makeDir, packageRoot } from "../config/paths.ts";
 import { messageOf, OllieError } from "../errors.ts";
+import { createKernel } from "../kernel.ts";
 import { orderPlugins } from "../order.ts";
-import { validate } from "../validate.ts";
 import { KernelView } from "../view.ts";
 
 export async function configCommand(args: string[], asked: string | undefined): Promise<number> {
@@ -18,24 +18,22 @@ export async function configCommand(args: string[], asked: string | undefined): 
 
 async function check(asked: string | undefined): Promise<number> {
   const { config, file, why } = await loadConfig(asked, process.cwd(), process.env);
-  const uses = config.plugins.filter((use) => !use.use.off);
+  await using kernel = createKernel({ plugins: config.plugins, dryRun: true });
   const faults: string[] = [];
-  const names: string[] = [];
-  const collect = async (act: () => void | Promise<unknown>) => {
-    try {
-      await act();
-    } catch (error) {
-      faults.push(...messageOf(error).split("\n"));
-    }
-  };
-  for (const use of uses) await collect(() => validate(use));
-  await collect(() => {
-    const { order, blocked } = orderPlugins(uses, [KernelView]);
-    faults.push(...blocked.values());
-    names.push(...order.map((use) => use.def.name));
-  });
+  try {
+    await kernel.start();
+    for (const { name, state, error = "" } of kernel.status())
+      if (state === "blocked") faults.push(error);
+      else if (state === "failed") faults.push(`${name}: ${error}`);
+  } catch (error) {
+    faults.push(...messageOf(error).split("\n"));
+  }
   if (faults.length > 0) throw new OllieError("E_CONFIG", faults.map((fault) => `${file}: ${fault}`).join("\n"));
-  console.log(`${file} (${why}) is good\nplugins, in order: ${names.join(" ")}`);
+  const uses = config.plugins.filter((use) => !use.use.off);
+  const { order } = orderPlugins(uses, [KernelView]);
+  console.log(`${file} (${why}) is good\nplugins, in order: ${order.map((use) => use.def.name).join(" ")}`);
+  for (const { name, waiting } of kernel.status())
+    for (const path of new Set(waiting)) console.log(`note: nothing serves ${path}: files of ${name} wait`);
   return 0;
 }
 

@@ -18,7 +18,7 @@ const usage = `usage: olliesrv VERB [--config FILE] [--listen ADDR]
   fgstart       the same in the foreground, log on standard error
   stop          end the running daemon
   status        say whether one runs; exit status 1 when none does
-  config check  load and validate the config, start nothing
+  config check  load and validate the config and build its tree, serve nothing
   config init   write ollie.config.ts and tsconfig.json into the user's config folder
 
 ADDR: unix!/path (default: the socket "ollie" in the name space directory) or tcp!127.0.0.1!port

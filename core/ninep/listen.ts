@@ -37,6 +37,10 @@ export async function listenAt(
   };
 }
 
+/** The address in the form of a dial string. */
+export const dialOf = (at: Exclude<ListenAt, { duplex: unknown }>): string =>
+  "unix" in at ? `unix!${at.unix}` : `tcp!${at.tcp.host ?? "127.0.0.1"}!${at.tcp.port}`;
+
 /** The descriptor of a stream that is an open socket. Node tells it in a handle only. */
 export function descriptorOf(duplex: Duplex): number | undefined {
   const fd = (duplex as { _handle?: { fd?: number } | null })._handle?.fd;
@@ -68,7 +72,7 @@ async function listenUnix(server: Server, path: string): Promise<string> {
   await bound;
   chmodSync(temporary, 0o600);
   renameSync(temporary, path);
-  return `unix!${path}`;
+  return dialOf({ unix: path });
 }
 
 async function listenTcp(server: Server, tcp: { host?: string; port: number }): Promise<string> {
@@ -77,7 +81,7 @@ async function listenTcp(server: Server, tcp: { host?: string; port: number }): 
     throw refuse(`tcp address ${host} is not a loopback address: 9P here has no authentication`);
   await listening(server, { host, port: tcp.port });
   const bound = server.address();
-  return `tcp!${host}!${typeof bound === "object" && bound ? bound.port : tcp.port}`;
+  return dialOf({ tcp: { host, port: typeof bound === "object" && bound ? bound.port : tcp.port } });
 }
 
 function listening(server: Server, where: { path: string } | { host: string; port: number }): Promise<void> {

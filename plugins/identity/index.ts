@@ -30,7 +30,7 @@ export default definePlugin({
   ),
   provides: [Sockets],
   caps: ["exec"],
-  setup({ config, log, provide, on, listen, defer }) {
+  setup({ config, log, dryRun, provide, on, listen, defer }) {
     const dir = config.dir ?? socketDir(process.env);
     if (!fits(dir))
       throw new OllieError(
@@ -64,6 +64,7 @@ export default definePlugin({
     const all = sockets({ dir, listen, ready: loadNative, rule: (given, rule) => void rules.set(given, rule) });
     provide(Sockets, all);
     defer(() => all.close());
+    if (dryRun) return;
     // Not part of the start: nobody waits for it.
     const late = setTimeout(() => void removeDead(dir), 200).unref();
     defer(() => clearTimeout(late));

@@ -18,10 +18,10 @@ export default definePlugin({
       file: z.optional(z.string()),
     }),
   ),
-  async setup({ config, defer, provide }) {
+  async setup({ config, dryRun, defer, provide }) {
     const { level, file } = config;
     // A file that can not be opened fails the start.
-    if (file !== undefined) return provide(LogSink, await createLogger({ level, file }));
+    if (file !== undefined && !dryRun) return provide(LogSink, await createLogger({ level, file }));
     const { log, written } = lazyLogger(readLevels(level), () => createLogger({ level }));
     provide(LogSink, log);
     defer(written);

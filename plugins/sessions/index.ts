@@ -34,9 +34,10 @@ export default definePlugin({
       events?.publish(id === "" ? "sessions.error" : `session.${id}.error`, `E session/${name} ${text}`);
     };
     const { dir, persist } = api.config;
-    const folder = persist
-      ? await openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
-      : memoryFolder();
+    const folder =
+      persist && !api.dryRun
+        ? await openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
+        : memoryFolder();
     const sessions = registry({
       folder,
       publish: (topic, line) => events?.publish(topic, line),

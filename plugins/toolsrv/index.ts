@@ -40,10 +40,10 @@ export default definePlugin({
   needs: [Tools],
   wants: [Events, Sockets],
   caps: ["exec"],
-  setup({ config, provide, use, tryUse, defer }) {
+  setup({ config, dryRun, provide, use, tryUse, defer }) {
     const tools = use(Tools);
     const tmp = tmpDirs(tmpBase(process.env));
-    tmp.wipeDead();
+    if (!dryRun) tmp.wipeDead();
     const runner = supervisor({
       entry: config.entry ?? join(packageRoot(), "dist", "toolsrv.js"),
       toolDirs: () => tools.dirs(),
@@ -66,6 +66,7 @@ export default definePlugin({
     });
     provide(ToolRunner, runner);
     defer(() => runner.close());
+    if (dryRun) return;
     // Not part of the start: nobody waits for it.
     const late = setTimeout(() => void sweepDead(), 200).unref();
     defer(() => clearTimeout(late));

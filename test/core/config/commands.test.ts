@@ -1,7 +1,7 @@
 /** olliesrv config init|check, and configs in folders outside of the package: the built daemon as a person starts it. */
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { folders } from "./folders.ts";
@@ -83,6 +83,80 @@ describe("config check", () => {
     const file = f.put("my.ts", imports + config("backends({ a: 1 } as never), scheduler({ b: 2 } as never)"));
     const lines = f.olliesrv("config", "check", "--config", file).err.trim().split("\n");
     expect(lines.map((line) => /: (backends|scheduler)\b/.exec(line)?.[1])).toEqual(["backends", "scheduler"]);
+  });
+
+  /** Two plugins in the config itself; `setup` is what stands in that of the second. */
+  const two = (setup: string, more = "") => `import { definePlugin, defineConfig, leaf, Root } from "ollie";
+import events from "ollie/plugins/events";
+import sessions from "ollie/plugins/sessions";
+import { PerAgent } from "ollie/agent";
+const file = (text) => leaf("same", { doc: "d", read: () => text });
+const one = definePlugin({ name: "one", doc: "d", setup: (api) => api.mount(Root, file("1")) });
+const two = definePlugin({ name: "two", doc: "d", ${more} async setup(api) { ${setup} } });
+export default defineConfig({ plugins: [events(), sessions(), one(), two()] });
+`;
+
+  test.each<[string, string, string, RegExp]>([
+    ["a path that two plugins serve", 'api.mount(Root, file("2"))', "", /: two: \/same is already served by one$/],
+    [
+      "a file that breaks a rule",
+      'api.mount(Root, leaf("bad", { read: () => "" }))',
+      "",
+      /: two: .*\/bad.* needs a doc/,
+    ],
+    ["a setup that fails", 'throw new Error("no luck")', "", /: two: setup: no luck$/],
+    ["a required one that fails", 'throw new Error("no luck")', "required: true,", /: two: no luck$/],
+  ])("with %s: what the daemon would say, without starting", (_what, setup, more, message) => {
+    const f = folders();
+    const file = f.put("my.ts", two(setup, more));
+    const { status, out, err } = f.olliesrv("config", "check", "--config", file);
+    expect([status, out]).toEqual([1, ""]);
+    expect(err.trim()).toMatch(message);
+    expect(err.trim().split("\n")).toHaveLength(1);
+    expect(err.startsWith(`olliesrv: ${file}: `)).toBe(true);
+  });
+
+  test("files that wait for a plugin that is not there are noted", () => {
+    const f = folders();
+    const file = f.put("my.ts", two('api.mount(PerAgent, file("2"))'));
+    const { status, out } = f.olliesrv("config", "check", "--config", file);
+    expect(status).toBe(0);
+    expect(out).toMatch(
+      / is good\n.*\nnote: nothing serves \/session\/\{name\}\/agent\/\{aname\}: files of two wait\n$/,
+    );
+  });
+
+  test("touches nothing outside of its process", () => {
+    const f = folders();
+    const saved = join(f.home, "saved");
+    const plugins = [
+      `sessions({ dir: ${JSON.stringify(saved)} })`,
+      `logPino({ file: ${JSON.stringify(join(f.home, "log/x.json"))} })`,
+      `identity()`,
+      `tools()`,
+      `toolsrv()`,
+      `listens()`,
+    ];
+    const text = `import { definePlugin } from "ollie";
+import sessions from "ollie/plugins/sessions";
+import logPino from "ollie/plugins/log-pino";
+import identity from "ollie/plugins/identity";
+import tools from "ollie/plugins/tools";
+import toolsrv from "ollie/plugins/toolsrv";
+const listens = definePlugin({ name: "listens", doc: "d", async setup(api) {
+  const { address } = await api.listen({ unix: ${JSON.stringify(join(f.home, "sock"))} });
+  if (!api.dryRun) throw new Error("not dry");
+  if (address !== ${JSON.stringify(`unix!${join(f.home, "sock")}`)}) throw new Error(address);
+} });
+export default { plugins: [${plugins.join(", ")}] };
+`;
+    const file = f.put("my.ts", text);
+    const inHome = () => readdirSync(f.home, { recursive: true, encoding: "utf8" });
+    const before = inHome();
+    expect(f.olliesrv("config", "check", "--config", file)).toMatchObject({ status: 0, err: "" });
+    const made = inHome().filter((path) => !before.includes(path));
+    // Compiled configs are kept.
+    expect(made.filter((path) => !/^\.cache(\/ollie(\/jiti.*)?)?$/.test(path))).toEqual([]);
   });
 
   test("the daemon says the same, with the file's name, and starts nothing", () => {
