@@ -62,7 +62,10 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
   const value = record.read(json);
   if (!value) throw bad("the file has to hold one JSON object");
 
+  /** Keys that somebody asked for: what is left over has no effect. */
+  const asked = new Set(["$schema"]);
   const get = <T>(key: string, check: Check<T>, from = value): T | undefined => {
+    if (from === value) asked.add(key);
     const found = Object.hasOwn(from, key) ? from[key] : undefined;
     if (found === undefined || found === null) return undefined;
     const read = check.read(found);
@@ -81,7 +84,7 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
   const sandbox = get("sandbox", string);
   const widening = ["hooks", "sandbox", "bypass"].filter((key) => Object.hasOwn(value, key) && value[key] !== null);
 
-  return {
+  const config: AgentConfig = {
     name,
     file,
     prompt: get("prompt", oneOrMore) ?? get("prompts", oneOrMore),
@@ -101,5 +104,12 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
     hooks,
     ...(sandbox ? { sandbox } : {}),
     ...(widening.length > 0 ? { widening } : {}),
+  };
+  const idle = Object.keys(value).filter((key) => !asked.has(key));
+  if (idle.length === 0) return config;
+  const keys = idle.map((key) => JSON.stringify(key)).join(", ");
+  return {
+    ...config,
+    warning: `${idle.length > 1 ? "keys" : "key"} ${keys} ${idle.length > 1 ? "have" : "has"} no effect (${file})`,
   };
 }

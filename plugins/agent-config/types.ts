@@ -2,7 +2,7 @@
 import { token } from "#core";
 import type { Params } from "#plugins/backends";
 
-/** An agent config file, `{dir}/{name}.json` (facts: agent config JSON). Unknown keys are ignored. */
+/** An agent config file, `{dir}/{name}.json` (facts: agent config JSON). Unknown keys are ignored, and told in `warning`. */
 export interface AgentConfig {
   name: string;
   /** Absolute path; undefined for the implicit empty `default`. */
@@ -26,6 +26,8 @@ export interface AgentConfig {
   sandbox?: string;
   /** Keys of the file that widen rights, where it has some: hooks, sandbox, bypass. */
   widening?: readonly string[];
+  /** One sentence on what of the file has no effect. */
+  warning?: string;
 }
 
 export interface AgentConfigs {

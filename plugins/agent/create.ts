@@ -5,6 +5,7 @@ import { NineError } from "#core";
 import { checkName, type Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
 import { checkCwd, firstTools } from "./checks.ts";
+import { takeConfig } from "./config.ts";
 import { boundsBelow, checkChild, plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
 import { kept } from "./lines.ts";
@@ -85,6 +86,7 @@ export async function createAgent(
     add(rt);
     await kept(rt, "journal", deps.sessions.journal(session, { agent: id, kind: "created", state: snapshotOf(rt) }));
     publish(rt, "new", `A new ${pathOf(rt)}`);
+    takeConfig(rt, config);
     return rt;
   } catch (error) {
     names.delete(name);

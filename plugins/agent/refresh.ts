@@ -2,6 +2,7 @@
 import { messageOf } from "#core";
 import type { AgentConfig } from "#plugins/agent-config";
 import { firstTools } from "./checks.ts";
+import { takeConfig } from "./config.ts";
 import { measure } from "./context.ts";
 import { plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
@@ -16,7 +17,7 @@ export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
   try {
     const config = rt.deps.configs.load(rt.agent);
     const system = await render(rt, config, signal);
-    rt.config = config;
+    takeConfig(rt, config);
     await record(rt, { kind: "set", values: { system, params: config.params } });
     measure(rt);
   } catch (error) {
@@ -30,7 +31,7 @@ export async function changeConfig(rt: Runtime, name: string, signal: AbortSigna
   const config = rt.deps.configs.load(name);
   const system = await render(rt, config, signal);
   if (signal.aborted) return;
-  rt.config = config;
+  takeConfig(rt, config);
   const values = { agent: config.name, system, params: config.params, tools: firstTools(rt.deps.tools, config) };
   await record(rt, { kind: "set", values });
   await clear(rt, signal);

@@ -10,9 +10,10 @@ const line = (text: string) => text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim
 const failed = (backend: string, error: string) =>
   error.startsWith(`${backend}: `) ? line(error) : `${backend}: ${line(error)}`;
 
-export const files = (registry: Registry) => [
+/** `envFault`: what is wrong with {cfg}/env: where a key is missed, that is where people look. */
+export const files = (registry: Registry, envFault: () => string | undefined) => [
   leaf("backends", {
-    doc: "Backends, one a line: name, `usable` or `-`, and why, between tabs. The one that agents get who name none is marked `* `",
+    doc: "Backends, one a line: name, `usable` or `-`, and why, between tabs. The one that agents get who name none is marked `* `. Lines behind them say why none can be chosen, and what is wrong with the env file",
     read: async () => {
       const rows = await registry.survey();
       let chosen: { name: string; why: string } | undefined;
@@ -28,7 +29,8 @@ export const files = (registry: Registry) => [
         const reason = mine && chosen && chosen.why !== why ? `chosen by ${chosen.why}; ${why}` : why;
         return `${mine ? "* " : "  "}${name}\t${ok ? "usable" : "-"}\t${line(reason)}\n`;
       });
-      return text.join("") + refused;
+      const fault = envFault();
+      return text.join("") + refused + (fault === undefined ? "" : `${line(fault)}\n`);
     },
   }),
   leaf("usage", {

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { definePlugin, Root } from "#core";
 import { Backends } from "#plugins/backends";
 import { invalidate } from "#plugins/control";
+import { Events } from "#plugins/events";
 import { options } from "#plugins/options";
 import { envFile } from "./envfile.ts";
 import { files } from "./files.ts";
@@ -20,18 +21,25 @@ export default definePlugin({
     }),
   ),
   provides: [Backends],
-  setup({ config, log, mount, on, provide }) {
+  wants: [Events],
+  setup({ config, log, mount, on, provide, tryUse }) {
+    const warn = (text: string) => {
+      log.warn(text);
+      tryUse(Events)?.publish("backends.warning", `E backends ${text}`);
+    };
     const load = envFile(process.env);
+    let fault: string | undefined;
     const refresh = () => {
-      const problem = load();
-      if (problem !== undefined) log.warn(problem);
+      const before = fault;
+      fault = load();
+      if (fault !== undefined && fault !== before) warn(fault);
     };
     refresh();
-    const backends = registry({ ...config, refresh, warn: (text) => log.warn(text) });
+    const backends = registry({ ...config, refresh, warn });
     provide(Backends, backends);
     on(invalidate, (what) => {
       if (what === undefined || what === "models") backends.invalidate();
     });
-    mount(Root, ...files(backends));
+    mount(Root, ...files(backends, () => fault));
   },
 });

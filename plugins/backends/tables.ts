@@ -1,10 +1,8 @@
 /** data/models.yaml and, over it, the user's {cfg}/models.yaml: default models, free backends, prices and windows. */
 import { existsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { messageOf, NineError } from "#core";
-import { configDir } from "./envfile.ts";
+import { join } from "node:path";
+import { configDir, messageOf, NineError, packageRoot } from "#core";
 import { type Row, rowsOf, type Table } from "./prices.ts";
 
 export interface Tables {
@@ -19,18 +17,6 @@ type Yaml = Record<string, unknown>;
 
 const isMap = (value: unknown): value is Yaml => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The package's data/models.yaml, from the sources and from a build alike. */
-function packageFile(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    const path = join(folder, "data", "models.yaml");
-    if (existsSync(path)) return path;
-    const up = dirname(folder);
-    if (up === folder) throw new NineError("data/models.yaml: file not found in the installed package");
-    folder = up;
-  }
-}
-
 /**
  * A reader of both files, which reads again what has changed. Throws NineError where the package's own is broken; one
  * of the user's that is broken is told to `warn`, once, and left out.
@@ -38,7 +24,7 @@ function packageFile(): string {
 export function tables(env: NodeJS.ProcessEnv, warn: (text: string) => void): () => Promise<Tables> {
   let known: { key: string; tables: Promise<Tables> } | undefined;
   return () => {
-    const own = packageFile();
+    const own = join(packageRoot(), "data", "models.yaml");
     const users = join(configDir(env), "models.yaml");
     const key = `${stamp(own)} ${users} ${stamp(users)}`;
     if (known?.key !== key) known = { key, tables: read(own, users, warn) };

@@ -31,7 +31,7 @@ test("the first folder that has the file wins", () => {
 });
 
 test("an empty file's defaults, and an implicit default", () => {
-  const { configs } = place({ "first/a.json": '{"unknown":1,"maxTokens":null}' });
+  const { configs } = place({ "first/a.json": '{"$schema":"x","maxTokens":null}' });
   const defaults = {
     prompt: undefined,
     tools: true,
@@ -44,7 +44,7 @@ test("an empty file's defaults, and an implicit default", () => {
     params: {},
     hooks: {},
   };
-  expect(configs.load("a")).toMatchObject(defaults);
+  expect(configs.load("a")).toEqual({ name: "a", file: expect.any(String), ...defaults });
   expect(configs.load("default")).toEqual({ name: "default", file: undefined, ...defaults });
 });
 
@@ -106,6 +106,29 @@ test("what is wrong is said in one sentence with key and file", () => {
     const { configs } = place({ "first/a.json": text });
     expect(() => configs.load("a"), text).toThrow(message);
   }
+});
+
+test("keys without effect are ignored, and told", () => {
+  const { dir, configs } = place({
+    "first/a.json": '{"modle":"m","maxSteps":2}',
+    "first/b.json": '{"prompt":"x","prompts":[],"__proto__":1}',
+  });
+  expect(configs.load("a")).toMatchObject({
+    maxSteps: 2,
+    warning: `key "modle" has no effect (${join(dir, "first/a.json")})`,
+  });
+  expect(configs.load("b").warning).toMatch(/^keys "prompts", "__proto__" have no effect \(/);
+});
+
+test("/agents tells what is wrong with a file behind its name", async () => {
+  const { dir } = place({ "first/bad.json": "{", "first/slip.json": '{"modle":"m"}' });
+  vi.stubEnv("OLLIE_AGENTS_PATH", join(dir, "first"));
+  const kernel = createKernel({ plugins: [agentConfig()] });
+  onTestFinished(() => kernel.close());
+  await kernel.start();
+  const [bad, , , slip] = (await kernel.fs.read("/agents")).split("\n");
+  expect(bad).toMatch(/^bad\tbroken JSON: .*bad\.json\)$/);
+  expect(slip).toBe(`slip\tkey "modle" has no effect (${join(dir, "first/slip.json")})`);
 });
 
 test("/agents lists the names; OLLIE_AGENTS_PATH comes before the package's own", async () => {

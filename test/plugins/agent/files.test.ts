@@ -44,6 +44,20 @@ test("agent/new takes several lines with blanks in values, resolves links, and n
   );
 });
 
+test("keys of the config without effect are told: in chat, in an event and in the log", async () => {
+  const { fs, A, chat, lines, logged, until } = await startAgent({
+    config: { warning: 'key "modle" has no effect (f)' },
+  });
+  const text = 'config default: key "modle" has no effect (f)';
+  expect(await chat()).toContain(`:: ${text}\n`);
+  const told = () => lines.filter((line) => line === `E session/s1/agent/a1 ${text}`).length;
+  await until(() => told() === 1);
+  expect(logged).toEqual([text]);
+  await fs.rdwr(`${A}/ctl`, "agent other");
+  await fs.rdwr(`${A}/ctl`, "agent default");
+  await until(() => told() === 2);
+});
+
 test("two agents with one name at the same instant: one is made", async () => {
   const { fs, cwd } = await startAgent();
   const made = await Promise.allSettled([1, 2, 3].map(() => fs.rdwr("/session/s1/agent/new", `name=twin cwd=${cwd}`)));

@@ -3,7 +3,16 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { createKernel, definePlugin, type Kernel, NineError, type PluginApi, type Use } from "#core";
+import {
+  createKernel,
+  definePlugin,
+  type Kernel,
+  type Logger,
+  NineError,
+  type PluginApi,
+  silent,
+  type Use,
+} from "#core";
 import type { Agent } from "#plugins/agent";
 import { Agents, Compactor } from "#plugins/agent";
 import { type AgentConfig, AgentConfigs } from "#plugins/agent-config";
@@ -92,6 +101,8 @@ export interface Rig {
   news: string[];
   /** Event lines so far. */
   lines: string[];
+  /** Warnings of the log so far. */
+  logged: string[];
   /** Path of the agent `a1` in the session `s1`. */
   A: string;
   agent(): Agent;
@@ -111,9 +122,12 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
   const ran: ToolRequest[] = [];
   const news: string[] = [];
   const lines: string[] = [];
+  const logged: string[] = [];
+  const log: Logger = { ...silent, child: () => log, warn: (text) => void logged.push(text) };
   const tools = options.tools ?? [tool("look"), tool("touch", { scope: "write" }), tool("shell", { scope: "global" })];
   const run: Run = options.run ?? ((request) => ok(`${request.tool} did ${JSON.stringify(request.args)}`));
   const kernel = createKernel({
+    log,
     plugins: [
       events(),
       sessions({ dir }),
@@ -149,6 +163,7 @@ export async function start(options: RigOptions = {}): Promise<Rig> {
     ran,
     news,
     lines,
+    logged,
     A,
     agent() {
       const session = kernel.use(Sessions)?.get("s1");

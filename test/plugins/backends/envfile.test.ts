@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { configDir, envFile, parseEnv } from "../../../plugins/backends/envfile.ts";
+import { envFile, parseEnv } from "../../../plugins/backends/envfile.ts";
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -16,7 +16,7 @@ async function folderWith(text?: string): Promise<string> {
   return folder;
 }
 
-test("lines are KEY=VALUE; comments, blanks and lines without = are skipped", () => {
+test("lines are KEY=VALUE; comments and blanks are skipped, what is neither is counted", () => {
   const text = `\uFEFF# note
 A=1
   B =  two words
@@ -32,8 +32,13 @@ H="quoted # kept" # dropped
 I='single'
 J="open
 export K=k
-L=`;
-  expect(Object.fromEntries(parseEnv(text))).toEqual({
+L=
+two words=1
+export
+M`;
+  const { values, bad } = parseEnv(text);
+  expect(bad).toEqual([5, 6, 17, 18, 19]);
+  expect(Object.fromEntries(values)).toEqual({
     A: "1",
     B: "two words",
     C: "a#b",
@@ -47,12 +52,6 @@ L=`;
     K: "k",
     L: "",
   });
-});
-
-test("the config directory is OLLIE_CFG_PATH, else below the home directory", () => {
-  expect(configDir({ HOME: "/h" })).toBe("/h/.config/ollie");
-  expect(configDir({ HOME: "/h", OLLIE_CFG_PATH: "~/x" })).toBe("/h/x");
-  expect(configDir({ HOME: "/h", OLLIE_CFG_PATH: "/y" })).toBe("/y");
 });
 
 test("a variable that is set is never overridden; an empty one counts as unset", async () => {
@@ -70,6 +69,15 @@ test("what came from the file follows it; what was set since does not", async ()
   await writeFile(join(folder, "env"), "A=2\nB=2\nC=2\n");
   load();
   expect([env.A, env.B, env.C]).toEqual(["2", "mine", "2"]);
+});
+
+test("lines that have no effect are told by their numbers, never by what stands in them", async () => {
+  const folder = await folderWith("A=1\nsk-secret\n");
+  const env: NodeJS.ProcessEnv = { OLLIE_CFG_PATH: folder };
+  expect(envFile(env)()).toBe(`${folder}/env: line 2 is no NAME=VALUE and has no effect`);
+  expect(env.A).toBe("1");
+  await writeFile(join(folder, "env"), "A\n\nB\n");
+  expect(envFile(env)()).toBe(`${folder}/env: lines 1, 3 are no NAME=VALUE and have no effect`);
 });
 
 test("a missing file is fine, one that can not be read is said", async () => {

@@ -3,12 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createKernel, type Kernel, type Use } from "../../../core/index.ts";
+import { createKernel, type Kernel, silent, type Use } from "../../../core/index.ts";
 import backendOpenAI from "../../../plugins/backend-openai/index.ts";
 import backendScript from "../../../plugins/backend-script/index.ts";
 import backends from "../../../plugins/backends/index.ts";
 import { Backends } from "../../../plugins/backends/types.ts";
 import { invalidate } from "../../../plugins/control/types.ts";
+import events from "../../../plugins/events/index.ts";
+import { Events } from "../../../plugins/events/types.ts";
 import { type OpenAIFake, openaiFake } from "../../fakes/openai.ts";
 
 const ours = /^(OLLIE_|OPENAI_|OPENROUTER_)/;
@@ -55,6 +57,27 @@ test("a key in the config directory's env file is found, and its value shown now
   const text = await fs.read("/backends");
   expect(text).toContain("* openai\tusable\tOLLIE_OPENAI_KEY is set\n");
   expect(text).not.toContain("sk-planted");
+});
+
+test("lines of the env file without effect are told, in backends, in an event and in the log; not what stands in them", async () => {
+  await writeFile(join(folder, "env"), "# a key\nsk-planted-0123\n");
+  const told: string[] = [];
+  const log = { ...silent, child: () => log, warn: (text: string) => void told.push(text) };
+  kernel = createKernel({ plugins: [events(), backends(), backendScript()], log });
+  await kernel.start();
+  const fault = `${join(folder, "env")}: line 2 is no NAME=VALUE and has no effect`;
+  const listed = async () => (await kernel?.fs.read("/backends"))?.split("\n").slice(-2);
+  expect(await listed()).toEqual([fault, ""]);
+  expect(told).toEqual([fault]);
+  const lines = kernel.use(Events)?.subscribe("backends.*");
+  await writeFile(join(folder, "env"), "nonsense\n");
+  const other = fault.replace("line 2", "line 1");
+  expect(await listed()).toEqual([other, ""]);
+  expect(told).toEqual([fault, other]);
+  for await (const line of lines ?? []) {
+    expect(String(line)).toBe(`E backends ${other}\n`);
+    break;
+  }
 });
 
 test("models lists what is usable, with a line for what fails", async () => {
