@@ -1,9 +1,11 @@
 // A daemon of its own for a row: a fresh home, a fresh name space, the scripted backend.
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../data/scripts/setup.mjs";
+import { atEnd } from "./cleanup.mjs";
 
 export function place() {
   const all = mkdtempSync(join(tmpdir(), "ollie-b-"));
@@ -11,21 +13,37 @@ export function place() {
   const [dir, home, tmp, ns] = ["work", "home", "tmp", "ns"].map((name) => join(all, name));
   for (const folder of [dir, home, tmp, ns]) mkdirSync(folder, { mode: 0o700 });
   const env = { PATH: process.env.PATH, HOME: home, TMPDIR: tmp, NAMESPACE: ns, OLLIE_BACKEND: "script" };
-  return { dir, env, socket: join(ns, "ollie"), remove: () => rmSync(all, { recursive: true, force: true }) };
+  atEnd(() => rmSync(all, { recursive: true, force: true }));
+  return { dir, env, socket: join(ns, "ollie") };
 }
 
-export function spawnDaemon({ dir, env }) {
+/** `serving(pause)` waits until it takes connections, and throws where it ends before. */
+export function spawnDaemon({ dir, env, socket }) {
   const daemon = spawn(process.execPath, [join(root, "dist/core/bin/olliesrv.js"), "fgstart"], {
     cwd: dir,
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  const ended = new Promise((resolve) => daemon.on("exit", resolve));
+  let over = false;
+  const ended = new Promise((resolve) => {
+    daemon.on("exit", resolve);
+    daemon.on("error", resolve);
+  }).then(() => {
+    over = true;
+  });
+  const stop = async () => {
+    daemon.kill("SIGTERM");
+    await ended;
+  };
+  atEnd(stop);
   return {
-    daemon,
-    async stop() {
-      daemon.kill("SIGTERM");
-      await ended;
+    pid: daemon.pid,
+    stop,
+    async serving(pause = 5) {
+      while (!existsSync(socket)) {
+        if (over) throw new Error("the daemon ended before it served");
+        await sleep(pause);
+      }
     },
   };
 }

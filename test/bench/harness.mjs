@@ -1,5 +1,6 @@
 // Runs a row: what is measured and what it is held against, turn about, so that both see the same machine.
 import { performance } from "node:perf_hooks";
+import { cleanUp } from "./cleanup.mjs";
 
 /**
  * A row, the default export of a file in rows/ (or one of a list there):
@@ -7,12 +8,12 @@ import { performance } from "node:perf_hooks";
  *   goal           highest ratio that is well
  *   unit           of both numbers (default ms)
  *   rounds         pairs of runs (default 15)
- *   setup()        → { measured, baseline, close? }; the two are async functions. One that returns a number has measured
- *                  by itself; otherwise it is timed from call to end.
+ *   setup()        → { measured, baseline }, two async functions. One that returns a number has measured by itself;
+ *                  otherwise it is timed from call to end. What has to go afterwards is given to atEnd() where it is made.
  */
 export async function runRow(row) {
-  const { measured, baseline, close } = await row.setup();
   try {
+    const { measured, baseline } = await row.setup();
     await measured();
     await baseline();
     const pairs = [];
@@ -25,7 +26,7 @@ export async function runRow(row) {
     }
     return result(row, pairs);
   } finally {
-    await close?.();
+    await cleanUp();
   }
 }
 

@@ -1,11 +1,10 @@
 // A model for rows about turns: it calls a tool until it was asked `steps` times, and a daemon that talks to it.
-import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { root } from "../../data/scripts/setup.mjs";
+import { atEnd } from "./cleanup.mjs";
 import { place, spawnDaemon } from "./daemon.mjs";
 
 const event = (value) => `data: ${JSON.stringify(value)}\n\n`;
@@ -31,10 +30,10 @@ export async function model() {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   self.url = `http://127.0.0.1:${server.address().port}`;
-  self.close = () => {
+  atEnd(() => {
     server.close();
     server.closeAllConnections();
-  };
+  });
   return self;
 }
 
@@ -54,8 +53,9 @@ export async function daemonFor(at) {
   const where = place();
   Object.assign(where.env, { OLLIE_BACKEND: "openai", OLLIE_OPENAI_URL: at.url, OLLIE_MODEL: "bench" });
   const running = spawnDaemon(where);
-  while (!existsSync(where.socket)) await sleep(5);
+  await running.serving();
   const client = await connect(where.socket);
+  atEnd(() => client.close());
   await client.rdwr("session/new", "name=s1");
   let agents = 0;
   const agent = async () => {
@@ -71,7 +71,7 @@ export async function daemonFor(at) {
     client,
     agent,
     rest,
-    pid: running.daemon.pid,
+    pid: running.pid,
     where,
     async turn() {
       const path = await agent();
@@ -79,12 +79,6 @@ export async function daemonFor(at) {
       await client.write(`${path}/prompt`, "go");
       await rest(path);
       return path;
-    },
-    async close() {
-      await client.close();
-      await running.stop();
-      where.remove();
-      at.close();
     },
   };
 }

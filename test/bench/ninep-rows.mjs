@@ -44,12 +44,6 @@ export function against(one) {
       return {
         measured: async () => (await run(places.ollie, full))[what],
         baseline: async () => (await run(places.canned, full))[what],
-        async close() {
-          for (const place of Object.values(places)) {
-            place.connection.socket.destroy();
-            await place.server.close();
-          }
-        },
       };
     },
   });

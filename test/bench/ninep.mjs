@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { atEnd } from "./cleanup.mjs";
 
 /** `kind`: ollie or canned. */
 export async function server(kind) {
@@ -14,6 +15,12 @@ export async function server(kind) {
     execArgv: ["--expose-gc", ...(process.env.BENCH_EXEC?.split(" ") ?? [])],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
+  const ended = once(child, "exit");
+  atEnd(async () => {
+    child.kill();
+    await ended;
+    rmSync(dir, { recursive: true, force: true });
+  });
   await once(child, "message");
   return {
     socket,
@@ -22,12 +29,6 @@ export async function server(kind) {
       child.send(what);
       const [answer] = await once(child, "message");
       return answer;
-    },
-    async close() {
-      const ended = once(child, "exit");
-      child.disconnect();
-      await ended;
-      rmSync(dir, { recursive: true });
     },
   };
 }
@@ -55,6 +56,7 @@ export const stat = (tag, fid) => message(124, tag, u32(fid));
 export async function dial(path) {
   const socket = connect(path);
   await once(socket, "connect");
+  atEnd(() => socket.destroy());
   const self = { socket, onReply: () => {}, onChunk: () => {} };
   let gathered = Buffer.alloc(0);
   socket.on("data", (chunk) => {

@@ -2,20 +2,19 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { atEnd } from "./cleanup.mjs";
 
-/** `pieces`: the body, write by write. Gives the URL and `close`. */
+/** `pieces`: the body, write by write. Gives the URL. */
 export async function provider(pieces) {
   const child = fork(import.meta.filename, [], { env: { PROVIDER: "1" } });
+  const ended = once(child, "exit");
+  atEnd(async () => {
+    child.kill();
+    await ended;
+  });
   child.send(pieces);
   const [port] = await once(child, "message");
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    async close() {
-      const ended = once(child, "exit");
-      child.disconnect();
-      await ended;
-    },
-  };
+  return `http://127.0.0.1:${port}/`;
 }
 
 if (process.env.PROVIDER === "1") {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { ensureBuilt, root, run } from "../../data/scripts/setup.mjs";
+import { cleanUp } from "./cleanup.mjs";
 import { runRow } from "./harness.mjs";
 
 const dir = join(import.meta.dirname, "rows");
@@ -22,8 +23,24 @@ use their buffers again. A handler that gives a promise, and a generator, pay fo
 where an AsyncLocalStorage is in use: the guard has one, to know whose code runs. A \`bus\` wakes its readers without any.
 `;
 
+/** Settles when the bench has to end before its time: resolves with the signal, rejects with an error that nobody caught. */
+const interrupted = new Promise((resolve, reject) => {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, resolve);
+  process.once("uncaughtException", reject);
+});
+
 await run(async () => {
-  const args = process.argv.slice(2);
+  try {
+    const signal = await Promise.race([bench(process.argv.slice(2)), interrupted]);
+    if (signal) process.exitCode = 1;
+  } finally {
+    await cleanUp();
+  }
+});
+// A row that was broken off may still wait for something.
+process.exit();
+
+async function bench(args) {
   const wanted = args.filter((arg) => arg !== "--write");
   ensureBuilt();
   const results = [];
@@ -38,7 +55,7 @@ await run(async () => {
   const table = markdown(results);
   process.stdout.write(table);
   if (args.includes("--write")) write(join(root, "docs/performance.md"), page(table));
-});
+}
 
 /** The soak's section stays. */
 function write(file, text) {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "../../data/scripts/setup.mjs";
+import { atEnd } from "./cleanup.mjs";
 
 const exported = `
   export { loadLibc } from "./plugins/toolsrv/libc.ts";
@@ -56,7 +57,11 @@ export async function runner() {
   const signal = new AbortController().signal;
   const env = { PATH: process.env.PATH, HOME: "/", OLLIE_SESSION: "bench", TMPDIR: tmpdir() };
   return {
-    spawner: () => createSpawner({ libc, cookie: `${randomUUID()}.spare.` }),
+    spawner: () => {
+      const made = createSpawner({ libc, cookie: `${randomUUID()}.spare.` });
+      atEnd(() => made.close());
+      return made;
+    },
     sh: (spawner, command) => {
       const cookie = `${randomUUID()}.1.`;
       const program = { exec: "/bin/sh", argv: ["-c", command], stdin: "{}\n", env, cwd: "/tmp" };
@@ -77,16 +82,16 @@ export async function tools() {
     idle: 600_000,
     startLimit: 60_000,
   });
+  atEnd(async () => {
+    await supervised.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
   const signal = new AbortController().signal;
   const names = { agent: randomUUID(), sessionName: "s", agentName: "a", callId: "c", tool: "shell" };
   return {
     shell: (session, command) =>
       supervised.call({ session, ...names, args: { command }, cwd: dir, env: {}, timeout: 0 }, { signal }),
     end: (session) => supervised.end(session),
-    async close() {
-      await supervised.close();
-      rmSync(dir, { recursive: true, force: true });
-    },
   };
 }
 

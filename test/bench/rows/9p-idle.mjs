@@ -31,13 +31,11 @@ async function idleDaemon() {
   const at = await model();
   const daemon = await daemonFor(at);
   await daemon.client.rdwr("session/new", "name=s2");
-  const all = [];
   for (let n = 0; n < agents; n++) {
     // A session holds 64 agents at most.
     const session = `session/s${(n % 2) + 1}`;
     await daemon.client.rdwr(`${session}/agent/new`, `name=x${n}\ncwd=${daemon.where.dir}`);
     const connection = await dial(daemon.where.socket);
-    all.push(connection);
     for (let fid = 1; fid <= readers / agents; fid++) {
       const file = ["chat", "chat.raw", "statewait", "feed"][fid % 4];
       await connection.run(walk(0, 0, fid, ...session.split("/"), "agent", `x${n}`, file), open(0, fid));
@@ -47,13 +45,7 @@ async function idleDaemon() {
     }
   }
   await sleep(20_000);
-  return {
-    pid: daemon.pid,
-    close() {
-      for (const { socket } of all) socket.destroy();
-      return daemon.close();
-    },
-  };
+  return daemon.pid;
 }
 
 const idle = (what, unit, limit, measure) => ({
@@ -63,15 +55,14 @@ const idle = (what, unit, limit, measure) => ({
   goal: 1,
   rounds: 1,
   async setup() {
-    const daemon = await idleDaemon();
+    const pid = await idleDaemon();
     return {
       baseline: async () => limit,
       async measured() {
-        const before = measure(daemon.pid);
+        const before = measure(pid);
         await sleep(seconds * 1000);
-        return measure(daemon.pid) - before;
+        return measure(pid) - before;
       },
-      close: daemon.close,
     };
   },
 });
@@ -107,7 +98,6 @@ const memory = {
         for (const { socket } of all.splice(0)) socket.destroy();
         return each;
       },
-      close: serving.close,
     };
   },
 };

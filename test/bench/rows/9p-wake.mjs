@@ -41,10 +41,6 @@ function row(file, connections, limit) {
           await woken;
           return ((performance.now() - start) * 1000) / readers;
         },
-        async close() {
-          for (const { socket } of all) socket.destroy();
-          await serving.close();
-        },
       };
     },
   };

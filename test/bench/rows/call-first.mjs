@@ -9,7 +9,7 @@ export default {
   against: "node -e 0",
   goal: 4,
   async setup() {
-    const { shell, end, close } = await tools();
+    const { shell, end } = await tools();
     return {
       baseline: () => node(["-e", "0"]),
       async measured() {
@@ -20,7 +20,6 @@ export default {
         await end(session);
         return ms;
       },
-      close,
     };
   },
 };

@@ -23,7 +23,6 @@ export default {
         await sleep(40);
         return ms;
       },
-      close: () => one.close(),
     };
   },
 };

@@ -1,7 +1,5 @@
 // The whole life of `ollie-9p read PATH` beside a daemon that runs: the time it takes, and the CPU.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../../data/scripts/setup.mjs";
 import { cost, node, place, spawnDaemon } from "../daemon.mjs";
 
@@ -12,15 +10,10 @@ const common = { against: "node -e 0", goal: 1.3, rounds: 25 };
 /** `run(args, env)` gives what is compared. */
 async function beside(run) {
   const where = place();
-  const running = spawnDaemon(where);
-  while (!existsSync(where.socket)) await sleep(5);
+  await spawnDaemon(where).serving();
   return {
     baseline: () => run(nothing),
     measured: () => run(read, where.env),
-    async close() {
-      await running.stop();
-      where.remove();
-    },
   };
 }
 

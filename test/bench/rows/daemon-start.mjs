@@ -1,8 +1,7 @@
 // From the start of the daemon's process until it has answered a read of /help: the time it takes, and the CPU.
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { root } from "../../../data/scripts/setup.mjs";
 import { cost, cpuOf, node, place, spawnDaemon } from "../daemon.mjs";
@@ -20,15 +19,14 @@ async function starting(baseline, take) {
       rmSync(where.socket, { force: true });
       const start = performance.now();
       const running = spawnDaemon(where);
-      while (!existsSync(where.socket)) await sleep(1);
+      await running.serving(1);
       const client = await connect(where.socket);
       await client.read("help");
-      const result = take(performance.now() - start, running.daemon.pid);
+      const result = take(performance.now() - start, running.pid);
       await client.close();
       await running.stop();
       return result;
     },
-    close: where.remove,
   };
 }
 

@@ -1,12 +1,12 @@
 // A 9P read of the daemon while five of its tools write without end. Held against the same processes without ollie between:
 // what is left is what the daemon makes of it.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { root } from "../../../data/scripts/setup.mjs";
+import { atEnd } from "../cleanup.mjs";
 import { place, spawnDaemon } from "../daemon.mjs";
 
 const agents = [1, 2, 3, 4, 5].map((n) => `session/s1/agent/a${n}`);
@@ -19,9 +19,9 @@ export default {
   async setup() {
     const { connect } = await import(pathToFileURL(join(root, "dist/core/ninep/client.js")).href);
     const where = place();
-    const running = spawnDaemon(where);
-    while (!existsSync(where.socket)) await sleep(5);
+    await spawnDaemon(where).serving();
     const client = await connect(where.socket);
+    atEnd(() => client.close());
     await client.rdwr("session/new", "name=s1");
     for (const agent of agents) await client.rdwr("session/s1/agent/new", `name=${agent.slice(-2)}\ncwd=${where.dir}`);
     const states = async () =>
@@ -43,9 +43,13 @@ export default {
         const floods = agents.map(() =>
           spawn("/bin/sh", ["-c", "yes | cat >/dev/null"], { detached: true, stdio: "ignore" }),
         );
+        const end = () => {
+          for (const { pid } of floods.splice(0)) process.kill(-pid, "SIGKILL");
+        };
+        atEnd(end);
         await sleep(300);
         const ms = await median();
-        for (const { pid } of floods) process.kill(-pid, "SIGKILL");
+        end();
         return ms;
       },
       async measured() {
@@ -56,11 +60,6 @@ export default {
         for (const agent of agents) await client.rdwr(`${agent}/ctl`, "stop");
         await all((state) => state.startsWith("idle"));
         return ms;
-      },
-      async close() {
-        await client.close();
-        await running.stop();
-        where.remove();
       },
     };
   },

@@ -10,12 +10,12 @@ export default {
   goal: 0.9,
   async setup() {
     const { providerFetch, bodyBytes } = await import(pathToFileURL(join(root, "dist/plugins/backends/types.js")).href);
-    const { url, close } = await provider(["data: {}\n\n", "data: [DONE]\n\n"]);
+    const url = await provider(["data: {}\n\n", "data: [DONE]\n\n"]);
     const request = { method: "POST", headers: { "content-type": "application/json" }, body: "x".repeat(20_000) };
     const ours = providerFetch();
     const many = async (fetch, bytesOf) => {
       for (let n = 0; n < 200; n++) for await (const _ of bytesOf(await fetch(url, request)));
     };
-    return { measured: () => many(ours, bodyBytes), baseline: () => many(fetch, ({ body }) => body), close };
+    return { measured: () => many(ours, bodyBytes), baseline: () => many(fetch, ({ body }) => body) };
   },
 };

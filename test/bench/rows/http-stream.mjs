@@ -11,7 +11,7 @@ export default {
   rounds: 7,
   async setup() {
     const { providerFetch, bodyBytes } = await import(pathToFileURL(join(root, "dist/plugins/backends/types.js")).href);
-    const { url, close } = await provider(Array.from({ length: 50_000 }, () => `data: ${"x".repeat(990)}\n\n`));
+    const url = await provider(Array.from({ length: 50_000 }, () => `data: ${"x".repeat(990)}\n\n`));
     const ours = providerFetch();
     const all = async (bytes) => {
       let size = 0;
@@ -21,7 +21,6 @@ export default {
     return {
       measured: async () => all(bodyBytes(await ours(url))),
       baseline: async () => all((await fetch(url)).body),
-      close,
     };
   },
 };

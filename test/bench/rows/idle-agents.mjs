@@ -25,7 +25,6 @@ export default {
     return {
       baseline: async () => 120 + agents,
       measured: async () => megabytes(daemon.pid, "VmRSS"),
-      close: daemon.close,
     };
   },
 };

@@ -27,7 +27,6 @@ export default {
         await daemon.client.read(`${path}/id`);
         return performance.now() - start + 10;
       },
-      close: daemon.close,
     };
   },
 };

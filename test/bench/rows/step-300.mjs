@@ -22,7 +22,6 @@ export default {
         if (early.length === 0) await run();
         return early.shift();
       },
-      close: daemon.close,
     };
     async function run() {
       at.steps = 301;

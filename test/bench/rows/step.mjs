@@ -33,7 +33,6 @@ export default {
         }
         return (performance.now() - start) / steps;
       },
-      close: daemon.close,
     };
   },
 };

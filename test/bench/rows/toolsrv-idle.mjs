@@ -10,7 +10,7 @@ export default {
   goal: 1,
   rounds: 5,
   async setup() {
-    const { shell, end, close } = await tools();
+    const { shell, end } = await tools();
     return {
       baseline: async () => 60,
       async measured() {
@@ -21,7 +21,6 @@ export default {
         await end(session);
         return used;
       },
-      close,
     };
   },
 };

@@ -9,7 +9,7 @@ export default {
   goal: 1,
   rounds: 3,
   async setup() {
-    const { shell, end, close } = await tools();
+    const { shell, end } = await tools();
     return {
       baseline: async () => 120,
       async measured() {
@@ -20,7 +20,6 @@ export default {
         await end(session);
         return used;
       },
-      close,
     };
   },
 };

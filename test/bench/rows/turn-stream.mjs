@@ -59,7 +59,6 @@ export default {
             spawn(process.execPath, ["-e", sender, String(server.address().port)], { stdio: "ignore" }),
           );
         }),
-      close: daemon.close,
     };
   },
 };
