@@ -45,7 +45,8 @@ describe("arguments of a call", () => {
   });
 
   test("H-011: a required argument that is missing is an error, never an empty text", () => {
-    const missing = 't: required argument "name" is missing (arguments: name count tags mode any either timeout sandbox background)';
+    const missing =
+      't: required argument "name" is missing (arguments: name count tags mode any either timeout sandbox background)';
     expect(errorOf({})).toBe(missing);
     expect(errorOf({ name: null })).toBe(missing);
     expect(errorOf({ name: "" })).toBeUndefined();
@@ -74,7 +75,9 @@ describe("arguments of a call", () => {
     const known = "(arguments: name count tags mode any either timeout sandbox background)";
     expect(errorOf({ name: "x", other: 1 })).toBe(`t: unknown argument "other" ${known}`);
     expect(errorOf({ Name: "x", "max-count": 1 })).toBe(`t: unknown arguments "Name", "max-count" ${known}`);
-    expect(errorOf({ name: "x", other: 1 }, { args: { ...tool.args, additionalProperties: false } })).toContain("other");
+    expect(errorOf({ name: "x", other: 1 }, { args: { ...tool.args, additionalProperties: false } })).toContain(
+      "other",
+    );
     expect(errorOf({ other: 1 }, { args: { type: "object" } })).toBe(
       't: unknown argument "other" (arguments: timeout sandbox background)',
     );
