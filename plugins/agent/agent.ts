@@ -17,11 +17,11 @@ import type { Agent } from "./types.ts";
 export function makeAgent(
   deps: Deps,
   session: Session,
-  saved: Omit<SavedAgent, "messages" | "queue">,
+  saved: Omit<SavedAgent, "messages" | "tokens" | "queue">,
   parts: { config: AgentConfig; provider: Backend },
 ): Runtime {
   const { id, creator, depth = 0, bounds = [], usage, chat: mark } = saved;
-  const known = new Set([...fields, "messages", "queue"]);
+  const known = new Set([...fields, "messages", "tokens", "queue"]);
   const unknown = Object.fromEntries(Object.entries(saved).filter(([key]) => !known.has(key)));
   const log: Logger = deps.log.child({ agent: id });
   const rt: Runtime = {

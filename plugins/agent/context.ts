@@ -1,4 +1,5 @@
 /** What a request carries: system prompt, history, tool schemas; and how large that is. */
+import { setImmediate as immediate } from "node:timers/promises";
 import type { Message, ToolSchema } from "#plugins/backends";
 import { offeredArgs, type Tool } from "#plugins/tools";
 import { proseTokens } from "./estimate.ts";
@@ -12,6 +13,21 @@ export async function requestOf(rt: Runtime): Promise<readonly Message[]> {
   const { messages } = rt.history;
   const all: readonly Message[] = rt.system === "" ? messages : [{ role: "system", content: rt.system }, ...messages];
   return rt.deps.call(request, all, rt.at);
+}
+
+/** For the file: a JSON object a line. Other work goes on between the pieces of a long one. */
+export async function printContext(rt: Runtime): Promise<Uint8Array> {
+  const all = await rt.deps.histories.read(rt, () => requestOf(rt));
+  const pieces: Buffer[] = [];
+  let piece = "";
+  for (const message of await all) {
+    piece += `${JSON.stringify(message)}\n`;
+    if (piece.length < limits.piece) continue;
+    pieces.push(Buffer.from(piece));
+    piece = "";
+    await immediate();
+  }
+  return Buffer.concat([...pieces, Buffer.from(piece)]);
 }
 
 /** Whether the config lets the agent have this tool. A deny wins. */

@@ -2,7 +2,7 @@
 import { leaf, type Node, text } from "#core";
 import { runCommand } from "./bang.ts";
 import { printCfg, writeCfg } from "./cfg.ts";
-import { requestOf } from "./context.ts";
+import { printContext } from "./context.ts";
 import { agentCtl } from "./ctl.ts";
 import { depthOf } from "./depth.ts";
 import { nextFeed, writeFeed } from "./feed.ts";
@@ -171,7 +171,7 @@ function settingFiles(roster: Roster): Node<AgentAt>[] {
     leaf<AgentAt>("context", {
       doc: "The messages of the next request, one JSON object a line.",
       ...rights("context"),
-      read: async (c) => (await requestOf(rt(c))).map((message) => `${JSON.stringify(message)}\n`).join(""),
+      read: (c) => printContext(rt(c)),
     }),
     leaf<AgentAt>("systemprompt", {
       doc: "The system prompt as the model gets it.",

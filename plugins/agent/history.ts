@@ -1,6 +1,7 @@
 /**
  * The message list of one agent, legal at all times: every call id is unique and gets exactly one result, behind its
  * reply and in call order; nothing blank is stored. Results may come in any order: they wait for the earlier ones.
+ * The first of them may be on the disk alone (`away`): new ones are taken all the same, and `recalled` brings them back.
  */
 import { randomUUID } from "node:crypto";
 import type { Message, ReasoningBlock, ToolCall } from "#plugins/backends";
@@ -16,15 +17,31 @@ export interface Outcome {
 }
 
 export interface History {
-  /** What a request carries. Complete only where `open` is empty. */
+  /** What a request carries. Complete only where `open` is empty. Throws while some are away. */
   readonly messages: readonly Message[];
+  /** Number of all of them. */
+  readonly length: number;
+  /** Messages at the beginning that are not in memory. */
+  readonly away: number;
+  /** Another number: another list, of which nothing was saved before. */
+  readonly epoch: number;
+  /** Those that no result can follow any more, all but `unsettled`. */
+  readonly settled: Settled;
+  /** A reply with calls that have no result yet, and results that wait. */
+  readonly unsettled: readonly Message[];
   /** Calls of the last reply that have no result yet, in call order. */
   readonly open: readonly ToolCall[];
-  /** Results that are known but wait for those of earlier calls. */
-  readonly early: readonly ToolMessage[];
   /** Estimate for content, tool names and arguments. */
   readonly tokens: number;
-  /** `id`, or a fresh one where it is blank or was used before. It counts as used from then on. */
+  /** The same for those that are in memory. */
+  readonly held: number;
+  /** Begins with so many messages that are away. */
+  begin(away: Omit<Settled, "from">): void;
+  /** Leaves them all to the disk. None may be open. */
+  leave(): void;
+  /** Puts those that were away in their place. */
+  recalled(messages: readonly Message[]): void;
+  /** `id`, or a fresh one where it is blank or was used before in a message that is not away. It counts as used from then on. */
   mint(id: string): string;
   /** undefined: blank, not stored. */
   user(content: string): UserMessage | undefined;
@@ -35,21 +52,38 @@ export interface History {
   clear(): void;
 }
 
+export interface Settled {
+  length: number;
+  tokens: number;
+  /** Those from number `at` on. Throws where some are away. */
+  from(at: number): readonly Message[];
+}
+
 export const noOutput = "(no output)";
 
 const isBlank = (text: string): boolean => text.trim() === "";
 
-export function history(): History {
+/** `size`: tokens of a message. */
+export function history(size: (message: Message) => number = sizeOf): History {
+  /** Those in memory: behind the ones that are away. */
   let messages: Message[] = [];
+  let away = 0;
+  let epoch = 0;
   let calls: ToolCall[] = [];
   const results = new Map<string, ToolMessage>();
   const ids = new Set<string>();
   let tokens = 0;
+  /** Of those that are away. */
+  let awayTokens = 0;
 
   const add = <M extends Message>(message: M): M => {
     messages.push(message);
-    tokens += sizeOf(message);
+    tokens += size(message);
     return message;
+  };
+  const from = (at: number): Message[] => {
+    if (at < away) throw new Error("history: messages are not in memory");
+    return messages.slice(at - away);
   };
   const settled = () => {
     if (calls.length > 0) throw new Error("history: calls of the last reply have no result yet");
@@ -57,16 +91,62 @@ export function history(): History {
   const unanswered = () => calls.filter((call) => !results.has(call.id));
   return {
     get messages() {
+      if (away > 0) throw new Error("history: messages are not in memory");
       return messages;
+    },
+    get length() {
+      return away + messages.length;
+    },
+    get away() {
+      return away;
+    },
+    get epoch() {
+      return epoch;
+    },
+    get settled() {
+      const last = calls.length > 0 ? messages.at(-1) : undefined;
+      if (!last) return { length: away + messages.length, tokens, from };
+      return {
+        length: away + messages.length - 1,
+        tokens: tokens - size(last),
+        from: (at: number) => from(at).slice(0, -1),
+      };
+    },
+    get unsettled() {
+      return calls.length > 0 ? [...messages.slice(-1), ...calls.flatMap((call) => results.get(call.id) ?? [])] : [];
     },
     get open() {
       return unanswered();
     },
-    get early() {
-      return calls.flatMap((call) => results.get(call.id) ?? []);
-    },
     get tokens() {
       return tokens;
+    },
+    get held() {
+      return tokens - awayTokens;
+    },
+    begin(on) {
+      away = on.length;
+      awayTokens = on.tokens;
+      tokens = on.tokens;
+    },
+    leave() {
+      settled();
+      away += messages.length;
+      awayTokens = tokens;
+      messages = [];
+      ids.clear();
+    },
+    recalled(first) {
+      messages = [...first, ...messages];
+      for (const message of first)
+        if (message.role === "assistant") for (const call of message.toolCalls ?? []) ids.add(call.id);
+      if (first.length !== away) {
+        // not what was saved: repaired
+        epoch++;
+        tokens = messages.reduce((sum, message) => sum + size(message), 0);
+      }
+      away = 0;
+      awayTokens = 0;
     },
     mint(id) {
       let fresh = id.trim();
@@ -112,6 +192,9 @@ export function history(): History {
       calls = [];
       results.clear();
       tokens = 0;
+      away = 0;
+      awayTokens = 0;
+      epoch++;
     },
   };
 }
@@ -130,28 +213,42 @@ export interface Loaded {
   dropped: number;
 }
 
-/** Fills an empty history from a saved list that may be torn or foreign, repairing what is not legal. */
-export function load(into: History, saved: readonly Message[], repair: (call: ToolCall) => Outcome): Loaded {
-  const counts: Loaded = { repaired: 0, dropped: 0 };
+export interface Loader {
+  readonly counts: Loaded;
+  add(message: Message): void;
+}
+
+/** Takes saved messages that may be torn or foreign into a history, one after the other, repairing what is not legal. */
+export function loader(into: History, repair: (call: ToolCall) => Outcome): Loader {
   // Saved id -> ids in use: a file may hold one id twice.
   let renamed: [saved: string, id: string][] = [];
-  for (const message of saved) {
-    if (message.role === "tool") {
-      const at = renamed.findIndex(([id]) => id === message.toolCallId);
-      const id = renamed.splice(at, at < 0 ? 0 : 1)[0]?.[1];
-      const outcome = { content: message.content, isError: message.isError === true };
-      if (id === undefined || !into.result(id, outcome)) counts.dropped++;
-      continue;
-    }
-    counts.repaired += settle(into, repair).length;
-    if (message.role === "user") counts.dropped += into.user(message.content) ? 0 : 1;
-    if (message.role === "assistant") {
-      const calls = (message.toolCalls ?? []).map((call) => ({ ...call, id: into.mint(call.id) }));
-      renamed = calls.map((call, i) => [message.toolCalls?.[i]?.id ?? "", call.id]);
-      if (!into.reply(message.content, calls, message.reasoning ?? [])) counts.dropped++;
-    }
-  }
-  return counts;
+  const counts: Loaded = { repaired: 0, dropped: 0 };
+  return {
+    counts,
+    add(message) {
+      if (message.role === "tool") {
+        const at = renamed.findIndex(([id]) => id === message.toolCallId);
+        const id = renamed.splice(at, at < 0 ? 0 : 1)[0]?.[1];
+        const outcome = { content: message.content, isError: message.isError === true };
+        if (id === undefined || !into.result(id, outcome)) counts.dropped++;
+        return;
+      }
+      counts.repaired += settle(into, repair).length;
+      if (message.role === "user") counts.dropped += into.user(message.content) ? 0 : 1;
+      if (message.role === "assistant") {
+        const calls = (message.toolCalls ?? []).map((call) => ({ ...call, id: into.mint(call.id) }));
+        renamed = calls.map((call, i) => [message.toolCalls?.[i]?.id ?? "", call.id]);
+        if (!into.reply(message.content, calls, message.reasoning ?? [])) counts.dropped++;
+      }
+    },
+  };
+}
+
+/** All of `saved` at once. */
+export function load(into: History, saved: readonly Message[], repair: (call: ToolCall) => Outcome): Loaded {
+  const to = loader(into, repair);
+  for (const message of saved) to.add(message);
+  return to.counts;
 }
 
 /** Gives every call that has none a result. */

@@ -13,6 +13,7 @@ import { PerSession, Sessions } from "#plugins/sessions";
 import { Tools } from "#plugins/tools";
 import { ToolRunner } from "#plugins/toolsrv";
 import { agentDir } from "./dir.ts";
+import { histories } from "./histories.ts";
 import { limits } from "./limits.ts";
 import { type Roster, roster } from "./roster.ts";
 import type { Deps } from "./runtime.ts";
@@ -26,6 +27,8 @@ const config = options(
     idleMs: z._default(z.number().check(z.positive()), limits.idle),
     /** Bytes of a successful tool result, as the model gets it; 0: no limit. */
     resultBytes: z._default(z.int().check(z.nonnegative()), limits.toolResult),
+    /** Bytes of histories that stay in memory when their agents rest, beside the one that was used last. */
+    historyBytes: z._default(z.int().check(z.nonnegative()), limits.histories),
     /** USD that a session may cost. Default: OLLIE_MAX_SESSION_COST, else no limit. */
     maxCost: z.optional(z.number().check(z.positive())),
   }),
@@ -39,7 +42,7 @@ export default definePlugin({
   wants: [Compactor, Sockets],
   config,
   async setup(api) {
-    const { retryBaseMs, idleMs, resultBytes, maxCost = fromEnv("OLLIE_MAX_SESSION_COST") } = api.config;
+    const { retryBaseMs, idleMs, resultBytes, historyBytes, maxCost = fromEnv("OLLIE_MAX_SESSION_COST") } = api.config;
     const deps: Deps = {
       call: api.call,
       log: api.log,
@@ -54,6 +57,7 @@ export default definePlugin({
       compactor: () => api.tryUse(Compactor),
       sockets: api.tryUse(Sockets),
       options: { retryBaseMs, idleMs, resultBytes, maxCost },
+      histories: histories(api.use(Sessions), historyBytes),
       spent: (session) => agents.spent(session),
       children: (rt) => agents.children(rt),
       makers: (rt) => agents.makers(rt),

@@ -39,6 +39,8 @@ export const limits = {
   toolBacklog: 1 << 20,
   /** Tokens, where the backend does not know its window. */
   context: 128_000,
+  /** Histories of agents at rest that stay in memory, beside the one that was used last. */
+  histories: 32 << 20,
   /** Of chat.raw, kept in memory. */
   chatMemory: 1 << 20,
   /** The log's file is closed when nothing was written for so long. */
@@ -49,6 +51,8 @@ export const limits = {
   log: 64 * 1024,
   /** Chat text that may wait for the disk before the loop waits for it. */
   chatBacklog: 8 << 20,
+  /** Text that is made at a time of a long history: other work goes on then. */
+  piece: 256 * 1024,
   /** Rendering of a system prompt, all of its commands. */
   render: 60_000,
   /** A `!command`: its time, its output, how many run at once for an agent. */

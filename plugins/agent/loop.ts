@@ -118,6 +118,7 @@ async function drive(rt: Runtime, first: Turn): Promise<void> {
     // What came while saving is done before anybody is told that nothing is left.
     if (rt.queue.length > 0 && mayRun(rt)) continue;
     rt.running = undefined;
+    rt.deps.histories.used(rt);
     setState(rt, rt.paused ? "paused" : "idle");
     return;
   }

@@ -1,12 +1,12 @@
 /** An agent <-> its section of the session's file and its lines of the journal. */
 import type { AgentConfig } from "#plugins/agent-config";
 import type { Message } from "#plugins/backends";
-import type { Session } from "#plugins/sessions";
+import type { Growing, Session } from "#plugins/sessions";
 import { makeAgent } from "./agent.ts";
 import type { ChatMark } from "./chat-log.ts";
 import { firstTools } from "./checks.ts";
 import { measure } from "./context.ts";
-import { load, settle } from "./history.ts";
+import { type History, load, settle } from "./history.ts";
 import { apply, interrupted, type Line } from "./lines.ts";
 import { reconnect, unavailable } from "./provider.ts";
 import { type Deps, info, type Runtime } from "./runtime.ts";
@@ -22,7 +22,8 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     id,
     ...(creator ? { creator, depth, bounds: [...bounds] } : {}),
     ...{ name, agent, backend, model, cwd, params, tools, plan, feed, system, prime },
-    messages: [...rt.history.messages, ...rt.history.early].map(toSaved),
+    messages: growing(rt.history),
+    tokens: rt.history.settled.tokens,
     usage: rt.totals,
     queue: rt.queue,
     held: rt.held,
@@ -36,6 +37,12 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     ...(rt.counted ? { counted: rt.counted } : {}),
     chat: rt.turn ? { raw: 0, text: 0 } : rt.chat.text.mark(),
   };
+}
+
+function growing({ settled, unsettled, epoch }: History): Growing {
+  const from = (at: number) => settled.from(at).map(toSaved);
+  const open = unsettled.map(toSaved);
+  return { length: settled.length, epoch, from, open, toJSON: () => [...from(0), ...open] };
 }
 
 /** A line of the journal with its address. `rested`: no turn is under way, and this is where both chats end. */
@@ -68,8 +75,14 @@ export function restoreAgent(
   const saved = withDefaults(found);
   for (const line of lines) if (line.kind === "rested") saved.chat = line.chat;
   const rt = makeAgent(deps, session, saved, { config: lost(saved), provider: unavailable(saved, "not asked yet") });
-  const messages = saved.messages.flatMap((message) => fromSaved(message) ?? []);
-  const loaded = load(rt.history, messages, interrupted);
+  const { messages } = saved;
+  if ("open" in messages) rt.history.begin({ length: messages.length, tokens: saved.tokens });
+  const here = "open" in messages ? messages.open : messages;
+  const loaded = load(
+    rt.history,
+    here.flatMap((message) => fromSaved(message) ?? []),
+    interrupted,
+  );
   rt.queue = saved.queue;
   rt.inject = saved.inject;
   let running = saved.running;
@@ -96,9 +109,10 @@ export function restoreAgent(
   rt.watch.set("state", rt.paused ? "paused" : "idle");
   rt.watch.set("usage", usageText(rt.totals));
   rt.watch.set("cwd", rt.cwd);
-  if (rt.history.messages.length > 0) measure(rt);
+  if (rt.history.length > 0) measure(rt);
+  if (rt.history.held > 0) deps.histories.used(rt);
   const notes = [
-    running && rt.history.messages.length > 0 ? "the server ended in the middle of a turn" : "",
+    running && rt.history.length > 0 ? "the server ended in the middle of a turn" : "",
     cut > 0 ? `${cut} calls were interrupted` : "",
     loaded.dropped > 0 ? `${loaded.dropped} messages of the saved history could not be used` : "",
     missing > 0 ? `${missing} changes are missing from the journal` : "",

@@ -30,6 +30,12 @@ export function watchPrefix(rt: Runtime, messages: readonly Message[], tools: re
   });
 }
 
+/** Lets go of the last request's messages: the next one is compared with none. */
+export function forgetPrefix(rt: Runtime): void {
+  const before = last.get(rt);
+  if (before) last.set(rt, { ...before, messages: [] });
+}
+
 /** The first part of the prefix that is not as it was; undefined: all of it is. */
 function changed(before: Last, now: Omit<Last, "broken" | "by">): string | undefined {
   if (before.model !== now.model) return "the model";

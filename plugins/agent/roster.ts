@@ -8,7 +8,7 @@ import { kept, record } from "./lines.ts";
 import { pause, resume } from "./loop.ts";
 import { type Addressed, type Repairs, restedLine, restoreAgent, snapshotOf } from "./persist.ts";
 import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
-import { type SavedAgent, toSaved } from "./saved.ts";
+import { type SavedAgent, SECTION, toSaved } from "./saved.ts";
 import { noTotals, sumOf } from "./totals.ts";
 import { transcriptOf } from "./transcript.ts";
 
@@ -52,6 +52,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
   const remove = (rt: Runtime) => {
     row(rt.session).agents.delete(rt.id);
     row(rt.session).names.delete(rt.name);
+    deps.histories.forget(rt);
   };
   const inSession = (session: Session, key: string) =>
     row(session).agents.get(key) ?? list(session).find((rt) => rt.name === key);
@@ -123,7 +124,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
         .flatMap(list)
         .filter(({ creator }) => creator === rt.id),
     part: {
-      name: "agents",
+      name: SECTION,
       keys: wishKeys.filter((key) => key !== "name"),
       trigger: "cwd",
       async create(session, values, by) {
@@ -164,7 +165,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
           add(restoreAgent(deps, session, found, lines, repaired));
         if (repairs.length > 0) queueMicrotask(() => void keepRepairs(deps, session, repairs));
       },
-      transcript: (session) => list(session).map(transcriptOf).join("\n"),
+      transcript: async (session) => (await Promise.all(list(session).map(transcriptOf))).join("\n"),
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Tools } from "#plugins/tools";
 import type { ToolRunner } from "#plugins/toolsrv";
 import type { Chat } from "./chat.ts";
 import type { Guards } from "./guards.ts";
+import type { Histories } from "./histories.ts";
 import type { History } from "./history.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { Counted, Prompt, Settings } from "./saved.ts";
@@ -34,6 +35,7 @@ export interface Deps {
   /** Where commands of the user's speak for their agent. */
   readonly sockets: Sockets | undefined;
   readonly options: Options;
+  readonly histories: Histories;
   /** USD that a session has cost, with those that its agents made and the one that made it: one limit holds for all. */
   readonly spent: (session: Session) => number;
   /** The agents that it made, in its session and in others. */

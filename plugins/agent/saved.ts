@@ -1,8 +1,12 @@
 /** Shapes on disk. Messages keep the names of the older files; unknown keys of an agent survive. */
 import type { Message, Params, ToolCall } from "#plugins/backends";
+import type { Growing } from "#plugins/sessions";
 import type { ChatMark } from "./chat-log.ts";
 import type { Totals } from "./totals.ts";
 import type { QueueItem } from "./types.ts";
+
+/** Key of the agents in a session's file. */
+export const SECTION = "agents";
 
 export interface SavedCall {
   id: string;
@@ -55,7 +59,10 @@ export interface SavedAgent extends Settings {
   depth?: number;
   /** Sandbox profiles of those, outermost first: its own may be no wider. Empty text: the usual one. */
   bounds?: string[];
-  messages: SavedMessage[];
+  /** An array in a file that is in one piece. */
+  messages: Growing | readonly SavedMessage[];
+  /** Estimate for those that are there to stay. */
+  tokens: number;
   usage: Totals;
   queue: Prompt[];
   held: boolean;

@@ -37,23 +37,29 @@ const telling: Record<string, Entry> = {
   },
 };
 
-const begun = (rt: Runtime, text: (rt: Runtime) => string): string =>
-  rt.history.messages.length === 0 ? "no active session\n" : text(rt);
+const begun = <T>(rt: Runtime, text: (rt: Runtime) => T): T | string =>
+  rt.history.length === 0 ? "no active session\n" : text(rt);
 
 const marked = (names: readonly string[], present: string): string =>
   names.map((name) => `${name === present ? "* " : "  "}${name}\n`).join("") || "none\n";
 
-const beginning = (text: string, max: number): string => [...text.replace(/\s+/g, " ")].slice(0, max).join("");
+/** Blanks are squeezed: of a text with many the beginning is shorter. */
+const beginning = (text: string, max: number): string =>
+  [...text.slice(0, 4 * max).replace(/\s+/g, " ")].slice(0, max).join("");
 
-const context = (rt: Runtime): string =>
-  [rt.watch.get("ctxsz"), ...rt.history.messages.map((message) => `${sizeOf(message)} ${message.role}`)]
-    .map((line) => `${line}\n`)
-    .join("");
+const context = (rt: Runtime): Promise<string> =>
+  rt.deps.histories.read(rt, (messages) =>
+    [rt.watch.get("ctxsz"), ...messages.map((message) => `${sizeOf(message)} ${message.role}`)]
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
 
 const sizeOf = (message: Message): string => String(Buffer.byteLength(JSON.stringify(message))).padStart(8);
 
-const history = (rt: Runtime): string =>
-  rt.history.messages.map(({ role, content }) => `${role}: ${beginning(content, 200)}\n`).join("");
+const history = (rt: Runtime): Promise<string> =>
+  rt.deps.histories.read(rt, (messages) =>
+    messages.map(({ role, content }) => `${role}: ${beginning(content, 200)}\n`).join(""),
+  );
 
 function table(roster: Roster): ReadonlyMap<string, Entry> {
   const verbs = entries(roster);

@@ -1,6 +1,6 @@
 /** What a file says of an agent, made sound: older files lack keys, and people edit. */
 import { homedir } from "node:os";
-import { checkName } from "#plugins/sessions";
+import { checkName, type Growing } from "#plugins/sessions";
 import type { Prompt, SavedAgent } from "./saved.ts";
 import { noTotals, type Sums, sumOf, type Totals } from "./totals.ts";
 
@@ -24,11 +24,12 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
       last: "",
       running: false,
       seq: 0,
+      tokens: 0,
     }),
     name: nameOf(found),
     prime: textsOf(found.prime),
     chat: sound(found.chat, { raw: 0, text: 0 }),
-    messages: list(found.messages),
+    messages: isGrowing(found.messages) ? found.messages : list(found.messages),
     queue: list(found.queue).flatMap((value) => promptOf(value) ?? []),
     spawn: list(found.spawn).filter(isText),
     tools: list(found.tools).filter(isText),
@@ -46,6 +47,8 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const list = <T>(value: readonly T[] | undefined): T[] => (Array.isArray(value) ? value : []);
+const isGrowing = (value: SavedAgent["messages"] | undefined): value is Growing =>
+  typeof value === "object" && value !== null && "epoch" in value && typeof value.from === "function";
 
 /** `defaults`, with what `found` has of the same kind. */
 function sound<T extends object>(found: object | undefined | null, defaults: T): T {

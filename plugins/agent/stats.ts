@@ -33,7 +33,7 @@ export function statsOf(rt: Runtime): string {
     ["cache", cacheText(rt)],
     ["requests", totals.requests],
     ["steps", totals.steps],
-    ["messages", rt.history.messages.length],
+    ["messages", rt.history.length],
     ...withChildren(rt),
   ];
   return rows.map(([key, value]) => `${key}=${value}\n`).join("");

@@ -1,10 +1,13 @@
 /** A conversation as markdown, for `save` of the session's ctl. */
-
+import type { Message } from "#plugins/backends";
 import { fenceFor } from "./fence.ts";
 import type { Runtime } from "./runtime.ts";
 
-export function transcriptOf(rt: Runtime): string {
-  const parts = rt.history.messages.map((message) => {
+export const transcriptOf = (rt: Runtime): Promise<string> =>
+  rt.deps.histories.read(rt, (messages) => markdown(rt, messages));
+
+function markdown(rt: Runtime, messages: readonly Message[]): string {
+  const parts = messages.map((message) => {
     switch (message.role) {
       case "user":
         return `## User\n\n${message.content}\n`;

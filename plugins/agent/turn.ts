@@ -27,6 +27,7 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
   const { signal } = turn.controller;
   const before = rt.totals;
   try {
+    await recall(rt, signal);
     if (!(await begin(rt, item, signal))) return "dropped";
     if (signal.aborted) throw new Stopped("");
     await rounds(rt, turn);
@@ -55,6 +56,17 @@ export async function runTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<Tu
     const used = usedSince(before, rt.totals);
     if (used) rt.chat.block("usage", used);
     rt.chat.end();
+  }
+}
+
+/** The history has to be in memory. Where it can not be read the prompt waits, and it is said. */
+async function recall(rt: Runtime, signal: AbortSignal): Promise<void> {
+  try {
+    await untilStop(rt.deps.histories.load(rt), signal);
+  } catch (error) {
+    void record(rt, { kind: "held", held: true });
+    fail(rt, messageOf(error));
+    throw new TurnFailed(messageOf(error));
   }
 }
 

@@ -102,7 +102,10 @@ export const entries = (roster: Roster): Record<string, Entry> => ({
 async function compact(rt: Runtime): Promise<string> {
   const compactor = rt.deps.compactor();
   if (!compactor) throw new NineError("compact: no compaction plugin is loaded");
-  return alone(rt, "compacting", async (signal) => `${await compactor.compact(rt.at, "manual", signal)}\n`);
+  return alone(rt, "compacting", async (signal) => {
+    await rt.deps.histories.load(rt);
+    return `${await compactor.compact(rt.at, "manual", signal)}\n`;
+  });
 }
 
 async function backend(rt: Runtime, name: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** Writing that survives a crash, and errors that a person understands. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
-import { chmod, open, rename, rm } from "node:fs/promises";
+import { chmod, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDir, messageOf, NineError } from "#core";
 
@@ -10,14 +10,15 @@ export async function privateDir(dir: string): Promise<void> {
   await chmod(dir, 0o700);
 }
 
-/** Replaces `path` as a whole: whoever reads it, also after a power cut, gets the old text or the new one. */
-export async function replaceFile(path: string, text: string): Promise<void> {
+/** Replaces `path` as a whole by what `write` makes: whoever reads it, also after a power cut, gets the old file or the new one. */
+export async function replaceFile<T>(path: string, write: (file: FileHandle) => Promise<T>): Promise<T> {
   const draft = `${path}.tmp`;
+  let result: T;
   await rm(draft, { force: true });
   try {
     const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
     try {
-      await file.writeFile(text);
+      result = await write(file);
       await file.sync();
     } finally {
       await file.close();
@@ -28,6 +29,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
     throw error;
   }
   await syncDir(dirname(path));
+  return result;
 }
 
 /** Makes names that were created, renamed or removed in `dir` last. */

@@ -137,7 +137,7 @@ async function adopt(dir: string, name: string, id: string): Promise<Header | un
   }
   await copyFile(old, `${old}.imported`);
   await chmod(`${old}.imported`, 0o600);
-  await replaceFile(file, encode(snapshot));
+  await replaceFile(file, (draft) => draft.writeFile(encode(snapshot)));
   if (file !== old) await rm(old);
   return snapshot;
 }

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Folder } from "./folder.ts";
-import { decode } from "./snapshot.ts";
+import { decode, encode } from "./snapshot.ts";
 import type { SessionStore } from "./store.ts";
 
 /** A folder in name only. Files that parts ask for lie in a temporary directory that goes with it. */
@@ -19,10 +19,13 @@ export function memoryFolder(): Folder {
       head: async () => {},
       behind: true,
       due: false,
+      overdue: false,
       async save(make) {
-        text = make(0);
+        text = encode(make(0));
         return "";
       },
+      kept: () => 0,
+      async *items() {},
       file(suffix) {
         dir ??= mkdtempSync(join(tmpdir(), "ollie-sessions-"));
         const path = join(dir, `${id}.${suffix}`);

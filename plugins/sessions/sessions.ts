@@ -5,7 +5,7 @@ import { messageOf, NineError, OllieError } from "#core";
 import { checkVariable } from "./env.ts";
 import { type Damaged, type Folder, isDamage, type Scan } from "./folder.ts";
 import { checkName } from "./names.ts";
-import { encode, type Head } from "./snapshot.ts";
+import type { Head } from "./snapshot.ts";
 import type { Loaded, SessionStore } from "./store.ts";
 import type { AgentRow, Session, SessionPart, Sessions } from "./types.ts";
 
@@ -25,8 +25,6 @@ export interface Registry extends Sessions {
   rows(session: Session): readonly AgentRow[];
   /** Restores the session first, but for `invalidate`: what is not there has nothing stale. */
   verb(session: Session, verb: Verb): Promise<void>;
-  /** A snapshot, whatever it costs; gives its path, empty where sessions are in memory only. */
-  snapshot(session: Session): Promise<string>;
   /** Saved sessions that could not be read. */
   readonly damaged: readonly Damaged[];
   close(): Promise<void>;
@@ -148,7 +146,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       entry.head = JSON.stringify(head);
       const own = [...has].map((part) => [part.name, part.snapshot(session)]);
       const { id, created, creator } = session;
-      return encode({
+      return {
         ...head,
         seq,
         id,
@@ -156,7 +154,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
         ...(creator && { creator }),
         unknown,
         sections: { ...sections, ...Object.fromEntries(own) },
-      });
+      };
     });
 
   /** Journals the header where it changed. */
@@ -181,6 +179,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
   /** A session that can not be restored leaves the list; its files stay, aside where they are to blame. */
   const giveUp = (entry: Entry, why: string | { damage: string }): void => {
     const { session } = entry;
+    if (session.dead) return;
     session.dead = true;
     entries.delete(session.id);
     damaged.push({ name: session.name, id: session.id });
@@ -314,7 +313,9 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       const entry = entries.get(session.id);
       // a session that ends keeps nothing
       if (!entry || session.dead) return;
-      await told(entry, Promise.all([entry.store.journal(line), noteHead(entry)]));
+      const written = told(entry, Promise.all([entry.store.journal(line), noteHead(entry)]));
+      if (entry.store.overdue) told(entry, snapshot(entry)).catch(() => {});
+      await written;
     },
     async save(session) {
       const entry = entryOf(session);
@@ -324,6 +325,16 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       ready(session);
       const entry = entryOf(session);
       return entry.store.behind && entry.has.size > 0 ? await told(entry, snapshot(entry)) : entry.store.path;
+    },
+    kept: (session, section, id, epoch) => entries.get(session.id)?.store.kept(section, id, epoch) ?? 0,
+    async *items(session, section, id) {
+      const entry = entryOf(session);
+      try {
+        yield* entry.store.items(section, id);
+      } catch (error) {
+        if (isDamage(error)) giveUp(entry, { damage: messageOf(error) });
+        throw new NineError(`session ${session.name} can not be read: ${messageOf(error)}`);
+      }
     },
     file: (session, suffix) => entryOf(session).store.file(suffix),
     async close() {

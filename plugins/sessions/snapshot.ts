@@ -3,7 +3,7 @@
  *   {"version":1,"seq":12,"session":{…},"rows":[…],
  *   "agents":…
  *   }
- * Keys that this version does not know are kept and written back.
+ * Keys that this version does not know are kept and written back. How long lists lie in it: layout.ts.
  */
 import type { AgentRow, Session } from "./types.ts";
 
@@ -31,12 +31,17 @@ export interface Snapshot extends Header {
   sections: Record<string, unknown>;
 }
 
-export function encode({ seq, id, name, created, env, creator, rows, unknown, sections }: Snapshot): string {
-  const session = { ...unknown, id, name, created, env, ...(creator && { creator }) };
-  const head = JSON.stringify({ version: VERSION, seq, session, rows });
-  const body = Object.entries(sections).filter(([, value]) => value !== undefined);
+/** A whole file in one piece. */
+export function encode(snapshot: Snapshot): string {
+  const body = Object.entries(snapshot.sections).filter(([, value]) => value !== undefined);
   const lines = body.map(([key, value]) => `,\n${JSON.stringify(key)}:${JSON.stringify(value)}`);
-  return `${head.slice(0, -1)}${lines.join("")}${END}`;
+  return `${headOf(snapshot)}${lines.join("")}${END}`;
+}
+
+/** The first line, without what ends it. */
+export function headOf({ seq, id, name, created, env, creator, rows, unknown }: Header): string {
+  const session = { ...unknown, id, name, created, env, ...(creator && { creator }) };
+  return JSON.stringify({ version: VERSION, seq, session, rows }).slice(0, -1);
 }
 
 /** What every file of this form ends with: one that was cut short does not. */
@@ -68,7 +73,7 @@ export function decodeHead(line: string): Header | undefined {
 export function decode(text: string): Snapshot {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value)) throw new Error("it is no JSON object");
-  const { version: _version, seq: _seq, session: _session, rows: _rows, ...sections } = value;
+  const { version: _version, seq: _seq, session: _session, rows: _rows, lists: _lists, ...sections } = value;
   return { ...header(value), sections };
 }
 

@@ -7,12 +7,16 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskError, firstLine, replaceFile, syncDir } from "./disk.ts";
 import { type JournalFile, journalFile } from "./journal.ts";
-import { decode, decodeHead } from "./snapshot.ts";
+import { type KeptLists, keyOf, outline, readItems, readSnapshot, writeSnapshot } from "./layout.ts";
+import { decode, decodeHead, type Snapshot } from "./snapshot.ts";
 
 /** Sessions of up to so many bytes are written whole each time they come to rest; of longer ones the journal grows first. */
 const SMALL = 256 * 1024;
+/** Bytes of a journal from which on it is time for a snapshot whatever that costs, also in the middle of work: a restore reads a journal in one go. */
+const LARGE = 16 * 1024 * 1024;
 
 export interface Loaded {
+  /** Growing lists in them have only their last items, which may change yet. */
   sections: Record<string, unknown>;
   /** Values of the journal's lines behind the snapshot. */
   lines: unknown[];
@@ -31,8 +35,14 @@ export interface SessionStore {
   readonly behind: boolean;
   /** It is time for a snapshot: its cost is small, or in proportion to what the journal has grown by, or the journal lacks something. */
   readonly due: boolean;
+  /** The journal has become so long that the snapshot can not wait for rest. */
+  readonly overdue: boolean;
   /** Writes what `make` gives; `seq` has to stand in it. Calls that wait share one write. Gives the path. */
-  save(make: (seq: number) => string): Promise<string>;
+  save(make: (seq: number) => Snapshot): Promise<string>;
+  /** Items at the beginning of a growing list that the snapshot on disk has; `epoch` is the list's. */
+  kept(section: string, id: string, epoch: number): number;
+  /** Those items, in pieces. Throws where they are damaged. */
+  items(section: string, id: string): AsyncIterable<readonly unknown[]>;
   readonly path: string;
   /** A file of the session, made 0600 where it is missing. */
   file(suffix: string): string;
@@ -57,6 +67,8 @@ export function sessionStore(dir: string, id: string): SessionStore {
   /** The journal has not taken all, or has no snapshot to stand behind. */
   let lacking = !existsSync(path);
   let saving: Promise<string> | undefined;
+  let writing = false;
+  let lists: KeptLists = new Map();
   let removed = false;
   let queue: Promise<unknown> = Promise.resolve();
 
@@ -95,11 +107,12 @@ export function sessionStore(dir: string, id: string): SessionStore {
   return {
     path,
     load() {
-      const text = readFileSync(path, "utf8");
-      const { sections, seq } = decode(text);
+      const { snapshot, kept, size } = readSnapshot(path);
+      const { sections, seq } = snapshot;
       const to = opened();
       const { lines, torn, last } = to.log.load();
-      Object.assign(to, { seq: Math.max(seq, last), size: text.length, held: 0 });
+      Object.assign(to, { seq: Math.max(seq, last), size, held: 0 });
+      lists = kept;
       return { sections, lines: lines.filter(({ n }) => n > seq).map(({ v }) => v), torn };
     },
     journal: (value) => write("v", value),
@@ -111,25 +124,42 @@ export function sessionStore(dir: string, id: string): SessionStore {
       if (lacking || !behind()) return lacking;
       const { log, held, size } = opened();
       const grown = log.end - held;
-      return grown + size <= SMALL || grown > size / 2;
+      return grown + size <= SMALL || grown > Math.min(size / 2, LARGE);
+    },
+    get overdue() {
+      return open !== undefined && !saving && !writing && open.log.end - open.held > LARGE;
+    },
+    kept(section, id, epoch) {
+      const list = lists.get(keyOf(section, id));
+      return list?.epoch === epoch ? list.items : 0;
+    },
+    async *items(section, id) {
+      const list = lists.get(keyOf(section, id));
+      if (list) yield* readItems(path, list);
     },
     save(make) {
       saving ??= enqueue(async () => {
         saving = undefined;
         if (removed) return path;
+        writing = true;
         try {
           const to = opened();
-          // In one tick: the text holds what the lines up to here say.
+          // In one tick: the outline holds what the lines up to here say.
           const { seq } = to;
           const held = to.log.end;
-          const text = make(seq);
+          // what somebody else has changed is not copied
+          const there = statSync(path, { throwIfNoEntry: false })?.size === to.size;
+          const pieces = outline(make(seq), there ? lists : new Map());
           lacking = false;
-          await replaceFile(path, text);
-          to.size = Buffer.byteLength(text);
+          const { size, kept } = await replaceFile(path, (file) => writeSnapshot(file, pieces, path));
+          lists = kept;
+          to.size = size;
           to.held = held;
         } catch (error) {
           lacking = true;
           throw diskError("not saved", path, error);
+        } finally {
+          writing = false;
         }
         // a failure here costs only space
         await cut().catch(() => {});

@@ -30,6 +30,23 @@ export interface AgentRow {
 }
 
 /**
+ * A list that only grows, as a value of a record in a part's section (an array of records with an `id`). The saved file has
+ * an item a line: a restore leaves the items there, and a snapshot copies those that are there already.
+ */
+export interface Growing {
+  /** Items that are there to stay. */
+  readonly length: number;
+  /** Under another number it is another list, and nothing that was saved before is part of it. 0: the one that was restored. */
+  readonly epoch: number;
+  /** Those from number `at` on, which is 0 or what `kept` says. They stay as they are: they are written after this tick. */
+  from(at: number): Iterable<unknown>;
+  /** More of them, few, which may be other ones in the next snapshot: a restore has these. */
+  readonly open: readonly unknown[];
+  /** All of them, for a file in one piece. */
+  toJSON(): unknown[];
+}
+
+/**
  * A plugin that keeps things inside sessions (agents). It lives by these calls; sessions knows nothing of it. One part
  * per key of the saved file.
  */
@@ -48,13 +65,14 @@ export interface SessionPart {
   kill(session: Session): Promise<void>;
   /** Like kill, for the daemon's end: the state is kept. It is not waited for without a limit. */
   shutdown(session: Session): Promise<void>;
-  /** Whole state, JSON-able, for a snapshot. */
+  /** Whole state, JSON-able, for a snapshot; may have growing lists. */
   snapshot(session: Session): unknown;
   /** Lines for the journal that spare a snapshot: what it would say and no line has said yet. */
   mark?(session: Session): unknown[];
   /**
    * Rebuilds from a snapshot (undefined: none) and the journal lines behind it, in order; called by `ready`. Within one
-   * tick, because a walk in the tree may wait for it.
+   * tick, because a walk in the tree may wait for it: growing lists come as they are known then, or as plain arrays
+   * from a file that is in one piece.
    */
   restore(session: Session, snapshot: unknown, journal: readonly unknown[]): void;
   /** What happened so far, as markdown, for `save` of the session's ctl. */
@@ -87,6 +105,12 @@ export interface Sessions {
    * time, long ones when their journal has grown by half of it. Gives the snapshot's path.
    */
   save(session: Session): Promise<string>;
+  /** A snapshot now, whatever it costs, unless the one on disk holds all. Gives its path, empty where sessions are in memory only. */
+  snapshot(session: Session): Promise<string>;
+  /** Items at the beginning of a growing list of the record `id` that the snapshot has; 0 in another epoch, and where sessions are in memory only. */
+  kept(session: Session, section: string, id: string, epoch: number): number;
+  /** Those items, in pieces, with other work between them. Where they are damaged the session is given up as one that can not be restored, and this throws. */
+  items(session: Session, section: string, id: string): AsyncIterable<readonly unknown[]>;
   /** Where a session keeps a file of its own: `{data}/sessions/{uuid}.{suffix}`, created 0600. */
   file(session: Session, suffix: string): string;
 }

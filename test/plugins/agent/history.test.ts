@@ -75,7 +75,7 @@ test("results that come early wait for the earlier ones", () => {
   );
   h.result("b", { content: "second", isError: false });
   expect(h.messages).toHaveLength(2);
-  expect(h.early.map(({ content }) => content)).toEqual(["second"]);
+  expect(h.unsettled.map(({ content }) => content)).toEqual(["", "second"]);
   expect(h.open.map(({ id }) => id)).toEqual(["a"]);
   expect(h.result("b", { content: "again", isError: false })).toBeUndefined();
   h.result("a", { content: "first", isError: false });

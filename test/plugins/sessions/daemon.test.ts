@@ -1,81 +1,20 @@
-/** Persistence against the built daemon: kills, full disks, many and large files. */
+/** Persistence against the built daemon: kills, full disks, older files. */
 import { spawnSync } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { Client } from "#core/client";
-import { call, type OpenAIFake, openaiFake, text } from "../../fakes/openai.ts";
-import { type Daemon, daemon, leftovers, look, type Place, place, processesOf } from "../../soak/daemon.ts";
+import { call, text } from "../../fakes/openai.ts";
+import { daemon, processesOf } from "../../soak/daemon.ts";
+import { A, build, home, idle, model, read, savedSession, start, until } from "./built.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
-
-async function model(): Promise<OpenAIFake> {
-  const fake = await openaiFake();
-  onTestFinished(() => fake.close());
-  return fake;
-}
-
-/** A home that is removed, and whose processes have to be gone by then. */
-function home(env: Record<string, string>): Place {
-  const at = place(env);
-  onTestFinished(async () => {
-    const left = await leftovers(at);
-    for (const pid of left) process.kill(pid, "SIGKILL");
-    at.remove();
-    expect(left).toEqual([]);
-  });
-  return at;
-}
-
-async function start(at: Place, args?: string[]): Promise<Daemon> {
-  const running = await daemon(at, args);
-  onTestFinished(() => running.kill());
-  return running;
-}
-
-const A = "session/s1/agent/a1";
-
-async function until(probe: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 1500; i++) {
-    if (await probe()) return;
-    await sleep(10);
-  }
-  throw new Error(`waited in vain for ${probe}`);
-}
-
-const read = async (client: Client, path: string): Promise<string> => (await client.read(path)).toString();
-const idle = (client: Client, agent = A) => until(async () => (await read(client, `${agent}/state`)) === "idle\n");
+beforeAll(build, 60_000);
 
 async function makeAgent(client: Client, cwd: string): Promise<void> {
   await client.rdwr("session/new", `name=s1\ncwd=${cwd}`);
   await client.wstat(`session/s1/agent/${(await read(client, "session/idx")).split("\t")[5]}`, { name: "a1" });
-}
-
-/** A saved session of about `bytes` bytes with one agent called a1. */
-function savedSession(dir: string, name: string, bytes: number, cwd: string): void {
-  const [id, agent] = [randomUUID(), randomUUID()];
-  const messages: unknown[] = [];
-  for (let size = 0, n = 0; size < bytes; n++, size += 4_200) {
-    const args = { command: `echo ${n}` };
-    messages.push(
-      { role: "user", content: `question ${n} ${"x".repeat(1_900)}` },
-      { role: "assistant", content: "", tool_calls: [{ id: `c${n}`, name: "shell", arguments: args }] },
-      { role: "tool", content: `${n}\n${"y".repeat(2_000)}`, tool_call_id: `c${n}`, name: "shell" },
-      { role: "assistant", content: `answer ${n}` },
-    );
-  }
-  const row = { state: "idle", cwd, backend: "openai", model: "fake-1", name: "a1", id: agent };
-  const session = { id, name, created: 1, env: {} };
-  const head = JSON.stringify({ version: 1, seq: 0, session, rows: [row] });
-  const rest = { id: agent, name: "a1", agent: "default", backend: "openai", model: "fake-1", cwd, messages };
-  writeFileSync(join(dir, `${id}.json`), `${head.slice(0, -1)},\n"agents":${JSON.stringify([rest])}\n}\n`);
 }
 
 test("H-034: a session file that was cut short by hand is listed as damaged and kept; the others work", async () => {
@@ -249,57 +188,6 @@ test("H-040: an older or foreign file neither stops the daemon nor is lost", asy
   const kept = JSON.parse(readFileSync(join(at.sessions, file), "utf8"));
   expect(kept).toMatchObject({ version: 1, later: 1, agents: [{ name, more: { than: "us" } }] });
   expect(readdirSync(at.sessions)).toEqual(expect.arrayContaining(["notes.json", "empty.json"]));
-});
-
-test("H-039: 200 sessions of 2 MB and one of 100 MB are listed at once, in little memory; the big one opens", async () => {
-  const fake = await model();
-  const at = home(fake.env);
-  mkdirSync(at.sessions, { recursive: true });
-  for (let n = 0; n < 200; n++) savedSession(at.sessions, `s${n}`, 2_000_000, at.work);
-  savedSession(at.sessions, "big", 100_000_000, at.work);
-
-  const { client, pid } = await start(at);
-  expect(await client.ls("session")).toHaveLength(203);
-  const idx = await read(client, "session/idx");
-  expect(idx.split("\n")).toHaveLength(202);
-  expect(idx).toMatch(/^big\tidle\t\S+\topenai\tfake-1\ta1\t/);
-  expect(look(pid).rss).toBeLessThan(300);
-
-  const messages = async (name: string) =>
-    Number(/^messages=(.*)$/m.exec(await read(client, `session/${name}/agent/a1/stats`))?.[1]);
-  expect(await messages("big")).toBeGreaterThan(90_000);
-  expect(await messages("s7")).toBeGreaterThan(1_800);
-});
-
-test("SIGTERM with 200 sessions in use and turns under way ends within 5 s, with everything saved", async () => {
-  const fake = await model();
-  const at = home(fake.env);
-  mkdirSync(at.sessions, { recursive: true });
-  for (let n = 0; n < 200; n++) savedSession(at.sessions, `s${n}`, 200_000, at.work);
-  const { client, term } = await start(at);
-  fake.always(({ body }) => [call("shell", { command: `echo for ${body.messages.at(-1).content}; sleep 60` })]);
-  for (let n = 0; n < 200; n++) await client.write(`session/s${n}/agent/a1/plan`, `- [ ] plan ${n}\n`);
-  for (let n = 0; n < 4; n++) await client.write(`session/s${n}/agent/a1/prompt`, `prompt ${n}`);
-  for (let n = 0; n < 4; n++)
-    await until(async () => (await read(client, `session/s${n}/agent/a1/state`)).startsWith("calling"));
-  const { code, ms } = await term();
-  expect(code).toBe(0);
-  expect(ms).toBeLessThan(5_000);
-  expect(await leftovers(at)).toEqual([]);
-
-  const again = await start(at);
-  for (const n of [0, 1, 2, 3, 99, 199])
-    expect(await read(again.client, `session/s${n}/agent/a1/plan`)).toBe(`- [ ] plan ${n}\n`);
-  fake.always(() => [text("legal")]);
-  for (let n = 0; n < 4; n++) {
-    const agent = `session/s${n}/agent/a1`;
-    const context = await read(again.client, `${agent}/context`);
-    expect(context).toContain(`"prompt ${n}"`);
-    expect(context).toMatch(/interrupted/);
-    await again.client.write(`${agent}/prompt`, "go on");
-    await idle(again.client, agent);
-  }
-  expect(fake.complaints).toEqual([]);
 });
 
 test("a session is renamed and killed while its agent runs and files are open", async () => {

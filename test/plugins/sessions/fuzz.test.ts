@@ -71,8 +71,17 @@ test("spoilt session files never stop the daemon or hurt another session", { tim
     const looks = async (path: string) => {
       for (const name of await fs.ls(path).catch((): string[] => []))
         if (name !== "new") {
-          for (const leaf of ["context", "stats", "cfg", "queue", "plan", "log", "tools", "state", "systemprompt"])
+          for (const leaf of ["stats", "cfg", "queue", "plan", "log", "tools", "state", "systemprompt"])
             expect(typeof (await fs.read(`${path}/${name}/${leaf}`)), `seed ${seed}: ${leaf}`).toBe("string");
+          // a damaged history is found when it is read: then the session is given up
+          const why = await fs.read(`${path}/${name}/context`).then(
+            () => undefined,
+            (error) => error.message,
+          );
+          if (why === undefined) continue;
+          expect(why, `seed ${seed}`).toMatch(/^session s1 can not be read: /);
+          expect(await fs.read("/session/idx"), `seed ${seed}`).toMatch(/^s1\tdamaged\t/m);
+          return;
         }
     };
     for (const session of await fs.ls("/session"))
