@@ -1,10 +1,12 @@
-// npm run smoke: what a stranger gets. The packed tarball is installed in an empty folder with an empty home; its daemon
-// starts there and answers one prompt by 9P.
+// npm run smoke: what a stranger gets. The packed tarball is installed in an empty folder with an empty home; a program that
+// imports it compiles there, its daemon starts and answers one prompt by 9P.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureBuilt, Failure, note, root, run } from "../data/scripts/setup.mjs";
+
+const npmConfig = (key) => spawnSync("npm", ["config", "get", key], { encoding: "utf8" }).stdout.trim();
 
 await run(() => {
   ensureBuilt();
@@ -17,8 +19,9 @@ await run(() => {
     TMPDIR: dir,
     NAMESPACE: ns,
     OLLIE_BACKEND: "script",
-    // Of the caller only what npm has fetched before: the tarball is on trial here, not the network.
-    npm_config_cache: spawnSync("npm", ["config", "get", "cache"], { encoding: "utf8" }).stdout.trim(),
+    // Of the caller only what npm has fetched before, and where it fetches: the tarball is on trial here, not the network.
+    npm_config_cache: npmConfig("cache"),
+    npm_config_registry: npmConfig("registry"),
     npm_config_prefer_offline: "true",
   };
   const sh = (command, cwd = work, input = "") => {
@@ -32,6 +35,12 @@ await run(() => {
     sh(`npm pack --silent --pack-destination ${dir}`, root);
     const tarball = readdirSync(dir).find((name) => name.endsWith(".tgz"));
     sh(`npm install --silent --no-audit --no-fund --prefix . ${join(dir, tarball)}`);
+    copyFileSync(join(root, "test/types/outside/consumer.ts"), join(work, "consumer.mts"));
+    const strict = "--strict --noEmit --target es2022 --types node --typeRoots";
+    for (const resolution of ["--module esnext --moduleResolution bundler", "--module node16"])
+      sh(
+        `node ${join(root, "node_modules/.bin/tsc")} ${strict} ${join(root, "node_modules/@types")} ${resolution} consumer.mts`,
+      );
     sh("olliesrv start");
     try {
       sh(`ollie-9p rdwr session/new`, work, `name=smoke\ncwd=${work}\n`);
@@ -43,7 +52,7 @@ await run(() => {
     } finally {
       sh("olliesrv stop");
     }
-    note("the tarball installs, its daemon starts, a tool ran, an answer came");
+    note("the tarball installs, its types are there, its daemon starts, a tool ran, an answer came");
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
