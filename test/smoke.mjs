@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureBuilt, Failure, note, root, run } from "../data/scripts/setup.mjs";
 
+const network = /^(https?_proxy|no_proxy|node_extra_ca_certs)$/i;
 const npmConfig = (key) => spawnSync("npm", ["config", "get", key], { encoding: "utf8" }).stdout.trim();
 
 await run(() => {
@@ -22,6 +23,7 @@ await run(() => {
     // Of the caller only what npm has fetched before, and where it fetches: the tarball is on trial here, not the network.
     npm_config_cache: npmConfig("cache"),
     npm_config_registry: npmConfig("registry"),
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => network.test(name))),
     npm_config_prefer_offline: "true",
   };
   const sh = (command, cwd = work, input = "") => {

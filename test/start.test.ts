@@ -72,6 +72,7 @@ it("the daemon's start loads no library, none of Node's dear modules, and the co
     env,
     stdio: "ignore",
   });
+  onTestFinished(() => void child.kill("SIGKILL"));
   const ended = new Promise((resolve) => child.once("exit", resolve));
   await until(() => existsSync(socket));
   const help = spawnSync(process.execPath, [client, "read", "help"], { env, encoding: "utf8" });

@@ -74,6 +74,8 @@ const kernel = createKernel({
     trial(),
   ],
 });
+// Whoever started it is gone.
+process.stdin.resume().once("close", () => process.kill(process.pid, "SIGKILL"));
 process.on("SIGTERM", async () => {
   await kernel.close();
   process.exit(0);

@@ -144,7 +144,9 @@ export async function start(options: RigOptions): Promise<Rig> {
   const words = [...(options.before ?? []), process.execPath, p.daemon, JSON.stringify(config)];
   const daemon = spawn(words[0] as string, words.slice(1), {
     ...{ env, ...ids, cwd: "/" },
-    stdio: ["ignore", "pipe", "inherit"],
+    // It ends with its standard input: where a hook is given up before this returns, nobody else would end it, and what holds
+    // our standard error open holds up who waits for its end.
+    stdio: ["pipe", "pipe", "inherit"],
   });
   const said = await new Promise<string>((done) => {
     let text = "";
@@ -205,7 +207,9 @@ export async function start(options: RigOptions): Promise<Rig> {
     async stop(signal = "SIGTERM") {
       if (daemon.exitCode === null && daemon.signalCode === null) {
         daemon.kill(signal);
+        const late = setTimeout(() => daemon.kill("SIGKILL"), 10_000);
         await once(daemon, "exit");
+        clearTimeout(late);
       }
       if (signal === "SIGTERM") rmSync(dir, { recursive: true, force: true });
     },

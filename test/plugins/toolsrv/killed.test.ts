@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { toolDirs } from "#plugins/tools";
 import { isZombie, type Libc, loadLibc, members, reapOrphans } from "#plugins/toolsrv";
 import { startChild } from "../../../plugins/toolsrv/child.ts";
@@ -33,6 +33,7 @@ async function running(
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ...env },
   });
+  onTestFinished(() => void daemon.kill("SIGKILL"));
   let text = "";
   daemon.stdout.on("data", (chunk) => {
     text += chunk;
