@@ -32,10 +32,10 @@ export function anthropicBackend(options: AnthropicOptions = {}): BackendFactory
   const fetch = options.fetch ?? providerFetch({ idle: options.idle, env });
   const cached = catalogCache();
 
-  function ask(signal?: AbortSignal): Promise<CatalogRow[]> {
+  function ask(signal = new AbortController().signal): Promise<CatalogRow[]> {
     const now = usable(env, options.url);
-    const get = (stop: AbortSignal) => getModels(now, fetch, stop);
-    return fetchCatalog(get, failures("anthropic", now.key), new URL(now.baseURL).origin, signal);
+    const open = (stop: AbortSignal) => getModels(now, fetch, stop);
+    return fetchCatalog({ open, url: now.baseURL, signal, fail: failures("anthropic", now.key) });
   }
 
   return {

@@ -1,6 +1,6 @@
 /** Events of one reply as stream events. Compatible servers leave things out: only what is needed is relied on. */
 import { randomUUID } from "node:crypto";
-import type { Failures, StopReason, StreamEvent } from "#plugins/backends";
+import { type Failures, isJson, type StopReason, type StreamEvent } from "#plugins/backends";
 import { type Place, redacted, thought } from "./thoughts.ts";
 import { estimate, merge, usageOf } from "./usage.ts";
 
@@ -153,7 +153,7 @@ export function reply(fail: Failures): Reply {
         const id = block.id !== "" && !taken.has(block.id) ? block.id : `toolu_${randomUUID().replaceAll("-", "")}`;
         taken.add(id);
         const args = argsOf(block);
-        const cut = short && (block === last || !parses(args));
+        const cut = short && (block === last || !isJson(args));
         out.push({ type: "call", id, name: block.name, args, ...(cut ? { cut: true } : {}) });
       }
       out.push({ type: "usage", usage: usageOf(counted) ?? estimate(sent, received) });
@@ -184,13 +184,4 @@ function stopOf(reason: string | undefined, called: boolean): StopReason {
   if (reason === "refusal") return "content_filter";
   if (called || reason === "tool_use") return "tool_calls";
   return reason === undefined || reason === "end_turn" || reason === "stop_sequence" ? "stop" : "other";
-}
-
-function parses(args: string): boolean {
-  try {
-    JSON.parse(args);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -34,10 +34,10 @@ function factory(of: Dialect, options: OpenAIOptions): BackendFactory {
   const cached = catalogCache();
   const read = () => settings(env, options.url, of);
 
-  function ask(signal?: AbortSignal): Promise<CatalogRow[]> {
+  function ask(signal = new AbortController().signal): Promise<CatalogRow[]> {
     const now = usable(env, options.url, of);
-    const get = (stop: AbortSignal) => getModels(now, fetch, stop);
-    return fetchCatalog(get, failures(of.name, now.key), new URL(now.baseURL).origin, signal);
+    const open = (stop: AbortSignal) => getModels(now, fetch, stop);
+    return fetchCatalog({ open, url: now.baseURL, signal, fail: failures(of.name, now.key) });
   }
 
   return {

@@ -1,5 +1,5 @@
 /** Chunks of one reply as stream events. Servers differ in all that is optional here: nothing of a chunk is relied on. */
-import type { Failures, StopReason, StreamEvent, Usage } from "#plugins/backends";
+import { type Failures, isJson, type StopReason, type StreamEvent, type Usage } from "#plugins/backends";
 import { type CallFragment, callAssembler } from "./calls.ts";
 import { reasoningDetails } from "./reasoning.ts";
 import { estimate, usageOf } from "./usage.ts";
@@ -73,7 +73,7 @@ export function reply(fail: Failures, routed?: string): Reply {
       const calling = events.length;
       const short = finish === "length" || finish === "max_tokens" || finish === "content_filter";
       for (const { last, ...call } of calls.calls()) {
-        const cut = short && (last || !parses(call.args));
+        const cut = short && (last || !isJson(call.args));
         events.push({ type: "call", ...call, ...(cut ? { cut: true } : {}) });
         received += call.name.length + call.args.length;
       }
@@ -108,13 +108,4 @@ function plain(content: unknown): string {
 function thinking(content: unknown): string {
   if (!Array.isArray(content)) return "";
   return content.map((part: Part) => (part?.type === "thinking" ? plain(part.thinking) : "")).join("");
-}
-
-function parses(args: string): boolean {
-  try {
-    JSON.parse(args);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,5 @@
 /** What a provider's list of models tells: names and context lengths, within a time limit, asked for once in a while. */
-import type { Failures } from "./failures.ts";
-import { bodyText } from "./sse-body.ts";
+import { type Exchange, exchangeJson } from "./exchange.ts";
 
 export interface CatalogRow {
   id: string;
@@ -8,51 +7,15 @@ export interface CatalogRow {
   context: number | undefined;
 }
 
-/** Milliseconds, and bytes. */
-const limit = 5_000;
+/** Milliseconds. */
 const keep = { good: 60 * 60_000, bad: 30_000 };
-const most = 16 * 1024 * 1024;
 
-/**
- * Asks the server. Rows are sorted by name. Throws BackendError, or the signal's reason.
- * `get` sends the request; `url` is named in errors of the network.
- */
-export async function fetchCatalog(
-  get: (signal: AbortSignal) => Promise<Response>,
-  fail: Failures,
-  url: string,
-  signal?: AbortSignal,
-): Promise<CatalogRow[]> {
-  signal?.throwIfAborted();
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(fail.broken(`no list of models in ${limit / 1000} s`)), limit);
-  const onAbort = () => stop.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
-  try {
-    const response = await get(stop.signal);
-    const { text, whole } = await bodyText(response, most);
-    if (!response.ok) throw fail.status(response.status, response.headers, text);
-    if (!whole) throw fail.noReply(`a list of models over ${most} bytes`);
-    return rowsOf(text, fail);
-  } catch (error) {
-    stop.signal.throwIfAborted();
-    throw fail.thrown(error, url);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-  }
-}
-
-function rowsOf(text: string, fail: Failures): CatalogRow[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw fail.noReply(text);
-  }
+/** Asks the server. Rows are sorted by name. Throws as `exchangeJson` does. */
+export async function fetchCatalog(request: Exchange): Promise<CatalogRow[]> {
+  const value = await exchangeJson(request);
   const { data, models } = (value ?? {}) as { data?: unknown; models?: unknown };
   const list = [data, models, value].find((candidate) => Array.isArray(candidate));
-  if (!list) throw fail.noReply(text);
+  if (!list) throw request.fail.noReply(JSON.stringify(value));
   const rows = new Map<string, CatalogRow>();
   for (const item of list as (Record<string, unknown> | null)[])
     if (typeof item?.id === "string" && item.id !== "") rows.set(item.id, { id: item.id, context: contextOf(item) });

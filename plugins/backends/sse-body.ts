@@ -48,6 +48,16 @@ export function jsonOf({ data }: ServerEvent, fail: Failures): unknown {
   }
 }
 
+/** Whether the text of a call's arguments came whole. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** At most `limit` bytes of a body as text; `whole` says whether that was all. */
 export async function bodyText(response: Response, limit: number): Promise<{ text: string; whole: boolean }> {
   const decoder = new TextDecoder();

@@ -1,6 +1,7 @@
 /** What others may import of plugin backends: the contract of a model provider. */
 import { token } from "#core";
 
+export { behind } from "./behind.ts";
 export { type CatalogRow, catalogCache, fetchCatalog } from "./catalog.ts";
 export { BackendError, type BackendErrorKind } from "./error.ts";
 export { type Exchange, exchange, exchangeJson } from "./exchange.ts";
@@ -9,7 +10,7 @@ export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "
 export { legalHistory, type Rules } from "./legal.ts";
 export { type Made, type Sessions, sharedSessions, withSession } from "./sessions.ts";
 export { type ServerEvent, type SseParser, sseParser } from "./sse.ts";
-export { bodyText, jsonOf, sseBatches } from "./sse-body.ts";
+export { bodyText, isJson, jsonOf, sseBatches } from "./sse-body.ts";
 export { withTextCalls } from "./textcalls.ts";
 
 /** Opaque to all but the backend that made it: sent back unchanged, in place (thinking blocks, signatures). */
