@@ -151,9 +151,9 @@ function faceOf(rt: Runtime): Agent {
     get queue() {
       return waiting(rt);
     },
-    submit: (text, from, depth) => submit(rt, text, from, depth),
-    enqueue: (text, from, depth) => enqueue(rt, text, from, depth),
-    inject: (text, from) => inject(rt, text, from),
+    submit: (text, from, depth = 0) => submit(rt, text, { from, depth }),
+    enqueue: (text, from, depth = 0) => enqueue(rt, text, { from, depth }),
+    inject: (text, from) => inject(rt, text, { from, depth: 0 }),
     interrupt: (cause) => interrupt(rt, new Error(cause)),
     pause: () => pause(rt),
     resume: () => resume(rt),

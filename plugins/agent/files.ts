@@ -1,10 +1,10 @@
 /** The files of an agent: session/{name}/agent/{aname}/. */
 import { leaf, type Node, text } from "#core";
+import { askerOf, depthOf } from "./asker.ts";
 import { runCommand } from "./bang.ts";
 import { printCfg, writeCfg } from "./cfg.ts";
 import { printContext } from "./context.ts";
 import { agentCtl } from "./ctl.ts";
-import { depthOf } from "./depth.ts";
 import { nextFeed, writeFeed } from "./feed.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
@@ -29,7 +29,7 @@ async function promptWritten(roster: Roster, c: AgentAt, text: string): Promise<
     const slash = slashOf(roster, text);
     if (slash) return slash(c);
   }
-  return submit(rt(c), text, principal.name, depthOf(roster, c), principal.kind === "agent");
+  return submit(rt(c), text, askerOf(roster, c), principal.kind === "agent");
 }
 
 export function agentFiles(roster: Roster): Node<AgentAt>[] {
@@ -54,7 +54,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
       ...rights("fifo", { kin: "w" }),
       read: (c) => popQueue(rt(c)),
       check: check("fifo"),
-      write: (c, data) => enqueue(rt(c), utf8(data), c.principal.name, depthOf(roster, c)),
+      write: (c, data) => enqueue(rt(c), utf8(data), askerOf(roster, c)),
     }),
     leaf<AgentAt>("queue", {
       mode: 0o666,
@@ -69,7 +69,7 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
       doc: "A text for the model, given with the next tool result; unused, it becomes the next prompt.",
       ...rights("inject", { self: "", kin: "w" }),
       check: check("inject"),
-      write: (c, data) => inject(rt(c), utf8(data), c.principal.name, depthOf(roster, c)),
+      write: (c, data) => inject(rt(c), utf8(data), askerOf(roster, c)),
     }),
     leaf<AgentAt>("feed", {
       ...asked,

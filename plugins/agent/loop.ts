@@ -1,13 +1,14 @@
 /** Runs turns one after the other until nothing is left to do. Queueing, stopping and pausing decide what is next. */
 import { randomUUID } from "node:crypto";
 import { messageOf, NineError } from "#core";
+import type { Asker } from "./asker.ts";
 import { guards } from "./guards.ts";
 import { limits } from "./limits.ts";
 import { kept, record } from "./lines.ts";
 import { readCache } from "./read-cache.ts";
 import { fail, info, type Runtime, setState, type Turn } from "./runtime.ts";
 import type { Prompt } from "./saved.ts";
-import { untilStop } from "./stopping.ts";
+import { CreatorStopped, untilStop } from "./stopping.ts";
 import { runTurn } from "./turn.ts";
 import { postTurn, type TurnEnd } from "./types.ts";
 
@@ -25,11 +26,10 @@ export function checkDepth(what: string, depth: number): void {
     throw new NineError(`${what}: turns caused by hooks are ${limits.depth} deep (a user's prompt starts anew)`);
 }
 
-const prompt = (text: string, from: string, depth: number, more: Pick<Prompt, "shown" | "mail"> = {}): Prompt => ({
+const prompt = (text: string, by: Asker, more: Pick<Prompt, "shown" | "mail"> = {}): Prompt => ({
   id: randomUUID().slice(0, 8),
-  from,
   text: withoutEnd(text),
-  depth,
+  ...by,
   ...more,
 });
 
@@ -44,34 +44,34 @@ function withoutEnd(text: string): string {
  * Runs `text` now, or queues it while busy. `mail`: it comes from another agent; a turn under way takes it between two
  * steps, and it does not lift the hold that a stop has left.
  */
-export async function submit(rt: Runtime, text: string, from: string, depth = 0, mail = false): Promise<void> {
+export async function submit(rt: Runtime, text: string, by: Asker, mail = false): Promise<void> {
   if (text.trim() === "") return;
-  accepts(rt, "prompt", Buffer.byteLength(text), depth);
+  accepts(rt, "prompt", Buffer.byteLength(text), by.depth);
   const first = !rt.running && !rt.paused && !(mail && rt.held);
   if (first && rt.held) void record(rt, { kind: "held", held: false });
-  const item = prompt(text, from, depth, mail ? { mail } : {});
+  const item = prompt(text, by, mail ? { mail } : {});
   const written = record(rt, { kind: "queued", item, ...(first ? { front: true } : {}) });
   start(rt);
   await written;
 }
 
 /** Appends to the queue; it runs when its time comes. */
-export async function enqueue(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
+export async function enqueue(rt: Runtime, text: string, by: Asker): Promise<void> {
   if (text.trim() === "") return;
-  accepts(rt, "fifo", Buffer.byteLength(text), depth);
-  const written = record(rt, { kind: "queued", item: prompt(text, from, depth) });
+  accepts(rt, "fifo", Buffer.byteLength(text), by.depth);
+  const written = record(rt, { kind: "queued", item: prompt(text, by) });
   start(rt);
   await written;
 }
 
 /** Rides on the next tool result of the turn under way; without a turn it is a prompt. */
-export async function inject(rt: Runtime, text: string, from: string, depth = 0): Promise<void> {
+export async function inject(rt: Runtime, text: string, by: Asker): Promise<void> {
   if (text.trim() === "") return;
-  accepts(rt, "inject", Buffer.byteLength(text), depth);
-  if (!rt.turn) return submit(rt, text, from, depth);
-  if (rt.inject) return enqueue(rt, text, from, depth);
+  accepts(rt, "inject", Buffer.byteLength(text), by.depth);
+  if (!rt.turn) return submit(rt, text, by);
+  if (rt.inject) return enqueue(rt, text, by);
   rt.chat.block("user", text);
-  await record(rt, { kind: "inject", item: prompt(text, from, depth, { shown: true }) });
+  await record(rt, { kind: "inject", item: prompt(text, by, { shown: true }) });
 }
 
 /** Starts what waits, where something does and nothing runs. `state` is `thinking` when this returns. */
@@ -94,6 +94,7 @@ function newTurn(rt: Runtime): Turn {
     controller: new AbortController(),
     depth: item?.depth ?? 0,
     item: item?.id ?? "",
+    errand: item?.errand,
     calling: [],
     reads: readCache(),
     guards: guards(),
@@ -108,6 +109,7 @@ async function drive(rt: Runtime, first: Turn): Promise<void> {
       turn ??= newTurn(rt);
       turn.depth = item.depth;
       turn.item = item.id;
+      turn.errand = item.errand;
       await oneTurn(rt, turn, item);
       turn = undefined;
     }
@@ -147,7 +149,7 @@ async function afterTurn(rt: Runtime, { depth, controller: { signal } }: Turn): 
       if (text.trim() === "") return;
       if (depth + 1 > limits.depth)
         info(rt, `a hook's next prompt was dropped: turns of hooks are ${limits.depth} deep`);
-      else next.push(prompt(text, "hook", depth + 1));
+      else next.push(prompt(text, { from: "hook", depth: depth + 1 }));
     },
   };
   const block = (await untilStop(rt.deps.call(postTurn, end), signal))?.value;
@@ -181,11 +183,16 @@ export async function alone<T>(rt: Runtime, state: string, work: (signal: AbortS
   }
 }
 
-/** Ends the turn under way and all else that runs for the agent; false where nothing does. What waits is held. */
+/**
+ * Ends the turn under way and all else that runs for the agent; false where nothing does. What waits is held. Agents that it
+ * made and asked in this turn are interrupted, too; what they do for others, or for an earlier turn, goes on.
+ */
 export function interrupt(rt: Runtime, reason: Error): boolean {
   const running = [...rt.stoppable, ...(rt.turn ? [rt.turn.controller] : [])];
+  const asked = rt.turn ? rt.deps.children(rt).filter(({ turn }) => turn?.errand === rt.turn?.item) : [];
   if (rt.turn && rt.paused && !rt.closing) setPaused(rt, false);
   for (const controller of running) controller.abort(reason);
+  for (const child of asked) interrupt(child, new CreatorStopped());
   return running.length > 0;
 }
 

@@ -26,6 +26,9 @@ export function who(principal: Principal, rt: Runtime): Who {
 
 type Access = "" | "r" | "w" | "rw";
 
+/** Whether `principal` may know what the agent does: a person, the agent, and its kin. */
+export const isKin = (principal: Principal, agent: Agent): boolean => who(principal, runtimeOf(agent)) !== "other";
+
 /** Access of agents; missing: self `r`, kin and others none. A creator is kin at least. */
 interface Table {
   self?: Access;

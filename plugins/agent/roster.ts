@@ -4,6 +4,7 @@ import { messageOf, NineError, type Principal } from "#core";
 import { checkName, type Session, type SessionPart } from "#plugins/sessions";
 import { close, rest } from "./agent.ts";
 import { createAgent, type Wishes, wishKeys } from "./create.ts";
+import { family } from "./family.ts";
 import { kept, record } from "./lines.ts";
 import { pause, resume } from "./loop.ts";
 import { type Addressed, type Repairs, restedLine, restoreAgent, snapshotOf } from "./persist.ts";
@@ -60,11 +61,6 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
     const at = deps.sessions.get(session);
     return at && inSession(at, agent);
   };
-  /** The session that a person made, from which this one comes. */
-  const rootOf = (session: Session): Session => {
-    const above = session.creator && deps.sessions.get(session.creator.session);
-    return above ? rootOf(above) : session;
-  };
   const create = async (session: Session, wishes: Wishes, by?: Principal) => {
     const creator = by?.kind === "agent" ? runtimeOf(by) : undefined;
     if (by?.kind === "agent" && !creator) throw new NineError("agent/new: the agent that asks is gone");
@@ -73,8 +69,36 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       throw new NineError(`agent/new: name ${JSON.stringify(wishes.name)} is reserved`);
     return createAgent(deps, session, wishes, row(session).names, creator, add);
   };
-  const creatorOf = ({ creator = "", session }: Runtime): Runtime | undefined =>
-    row(session).agents.get(creator) ?? runtimeOf({ session: session.creator?.session ?? "", agent: creator });
+  const { creatorOf, children, makers, spent, emptySessions } = family(deps.sessions, list);
+  /** What an agent made goes with it: agents, and sessions where nobody else is. */
+  const killMade = async (rt: Runtime): Promise<void> => {
+    await Promise.allSettled(children(rt).map(kill));
+    await Promise.allSettled(emptySessions(rt).map(deps.sessions.kill));
+  };
+  const ending = new WeakMap<Runtime, Promise<void>>();
+  const kill = async (rt: Runtime): Promise<void> => {
+    if (!ending.has(rt) && !rt.dead) ending.set(rt, bury(rt));
+    await ending.get(rt);
+  };
+  const bury = async (rt: Runtime): Promise<void> => {
+    await rest(rt);
+    await killMade(rt);
+    // In one tick, as with `created`.
+    remove(rt);
+    const creator = creatorOf(rt);
+    if (creator) {
+      const gone = sumOf([rt.totals, ...(creator.totals.gone ? [{ ...noTotals(), ...creator.totals.gone }] : [])]);
+      void record(creator, { kind: "totals", totals: { ...creator.totals, gone } });
+    }
+    const written = deps.sessions.journal(rt.session, { agent: rt.id, kind: "killed" });
+    await kept(rt, "journal", written);
+    await close(rt);
+    end(rt);
+    await deps.runner.end(rt.session.id, rt.id);
+    for (const suffix of ["chat", "chat.1"])
+      await rm(deps.sessions.file(rt.session, `${rt.id}.${suffix}`), { force: true });
+    publish(rt, "kill", `A kill ${pathOf(rt)}`);
+  };
   return {
     list,
     get: inSession,
@@ -92,37 +116,10 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       publish(rt, "rename", `A rename ${old} ${pathOf(rt)}`);
       await written;
     },
-    async kill(rt) {
-      if (rt.dead) return;
-      await rest(rt);
-      // In one tick, as with `created`.
-      remove(rt);
-      const creator = creatorOf(rt);
-      if (creator) {
-        const gone = sumOf([rt.totals, ...(creator.totals.gone ? [{ ...noTotals(), ...creator.totals.gone }] : [])]);
-        void record(creator, { kind: "totals", totals: { ...creator.totals, gone } });
-      }
-      const written = deps.sessions.journal(rt.session, { agent: rt.id, kind: "killed" });
-      await kept(rt, "journal", written);
-      await close(rt);
-      end(rt);
-      await deps.runner.end(rt.session.id, rt.id);
-      for (const suffix of ["chat", "chat.1"])
-        await rm(deps.sessions.file(rt.session, `${rt.id}.${suffix}`), { force: true });
-      publish(rt, "kill", `A kill ${pathOf(rt)}`);
-    },
-    spent(session) {
-      const root = rootOf(session);
-      const all = deps.sessions.list().filter((one) => one === root || (one.creator && rootOf(one) === root));
-      return sumOf(all.flatMap(list).map(({ totals }) => totals)).cost;
-    },
-    makers: (rt) => [...new Set([...list(rt.session), rt, ...[creatorOf(rt) ?? []].flat()])],
-    children: (rt) =>
-      deps.sessions
-        .list()
-        .filter((session) => session === rt.session || session.creator?.agent === rt.id)
-        .flatMap(list)
-        .filter(({ creator }) => creator === rt.id),
+    kill,
+    spent,
+    children,
+    makers,
     part: {
       name: SECTION,
       keys: wishKeys.filter((key) => key !== "name"),
@@ -144,13 +141,16 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
         }
       },
       async kill(session) {
+        const all = list(session);
         await Promise.all(
-          list(session).map(async (rt) => {
+          all.map(async (rt) => {
             await close(rt);
             remove(rt);
             end(rt);
           }),
         );
+        // those that they made elsewhere
+        await Promise.all(all.map(killMade));
         await deps.runner.end(session.id);
       },
       async shutdown(session) {

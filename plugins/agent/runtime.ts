@@ -63,6 +63,8 @@ export interface Turn {
   depth: number;
   /** Id of its prompt: it stands in the queue until it is part of the history. */
   item: string;
+  /** Of that prompt: see asker.ts. */
+  errand: string | undefined;
   /** Names of the tools that run, in the order in which they started. */
   readonly calling: string[];
   readonly reads: ReadCache;

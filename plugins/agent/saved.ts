@@ -27,11 +27,12 @@ export interface SavedMessage {
 
 /**
  * A prompt that waits. `shown`: it stands in chat already (an inject). `mail`: from another agent of the session; a turn
- * under way takes it between two steps.
+ * under way takes it between two steps. `errand`: see asker.ts.
  */
 export interface Prompt extends QueueItem {
   shown?: boolean;
   mail?: boolean;
+  errand?: string | undefined;
 }
 
 /** What ctl, cfg, plan and name change. */

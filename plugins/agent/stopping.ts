@@ -7,9 +7,18 @@ export class Going extends Error {
   }
 }
 
+/** The reason of a stop that came from the agent's creator, which was stopped itself. */
+export class CreatorStopped extends Error {
+  constructor() {
+    super("the agent that asked for it was stopped");
+  }
+}
+
 /** Who ended it, for the model. */
-export const whoStopped = (signal: AbortSignal): string =>
-  signal.reason instanceof Going ? "the shutdown of the server" : "the user's stop";
+export function whoStopped({ reason }: AbortSignal): string {
+  if (reason instanceof Going) return "the shutdown of the server";
+  return reason instanceof CreatorStopped ? "the stop of the agent that asked for it" : "the user's stop";
+}
 
 /** The value of `work`; undefined as soon as `signal` aborts. What `work` still does then is nobody's concern. */
 export async function untilStop<T>(

@@ -184,4 +184,5 @@ export const usage = hook.observe<[usage: Usage, at: At, model: string]>("usage"
   doc: "tokens that one request used",
 });
 
+export { isKin } from "./rights.ts";
 export type { Block };

@@ -1,6 +1,6 @@
 /** What an agent can be told to do, in its ctl and as `/word` in a prompt. Without an argument most say what is. */
 import { NineError } from "#core";
-import { depthOf } from "./depth.ts";
+import { askerOf } from "./asker.ts";
 import { alone, enqueue, inject, interrupt, pause, resume } from "./loop.ts";
 import { printQueue } from "./queue-file.ts";
 import { changeConfig, clear } from "./refresh.ts";
@@ -29,7 +29,7 @@ const quietly = async (work: Promise<unknown>): Promise<undefined> => void (awai
 export const entries = (roster: Roster): Record<string, Entry> => ({
   stop: {
     args: "",
-    doc: "ends the turn and what it runs; the queue is held",
+    doc: "ends the turn and what it runs, work of agents that it asked for included; the queue is held",
     agents: creator,
     run: (rt) => void interrupt(rt, new Error("stopped")),
   },
@@ -45,13 +45,12 @@ export const entries = (roster: Roster): Record<string, Entry> => ({
   inject: {
     args: "TEXT",
     doc: "reaches the model with the next tool result",
-    run: (rt, text, c) => quietly(inject(rt, text, c.principal.name, depthOf(roster, c))),
+    run: (rt, text, c) => quietly(inject(rt, text, askerOf(roster, c))),
   },
   queue: {
     args: "[TEXT]",
     doc: "queues a prompt; alone: the prompts that wait",
-    run: (rt, text, c) =>
-      text === "" ? printQueue(rt) : quietly(enqueue(rt, text, c.principal.name, depthOf(roster, c))),
+    run: (rt, text, c) => (text === "" ? printQueue(rt) : quietly(enqueue(rt, text, askerOf(roster, c)))),
   },
   agent: {
     args: "[NAME]",
@@ -93,7 +92,7 @@ export const entries = (roster: Roster): Record<string, Entry> => ({
   systemprompt: { args: "", doc: "the system prompt as the model gets it", run: (rt) => `${rt.system}\n` },
   kill: {
     args: "",
-    doc: "ends the agent and drops what is saved of it",
+    doc: "ends the agent and those that it made, and drops what is saved of them",
     agents: creator,
     run: (rt) => quietly(roster.kill(rt)),
   },

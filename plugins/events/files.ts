@@ -1,17 +1,17 @@
 /** /eventwait: the stream of events for scripts, one answer per read, nothing lost in between. */
-import { type Base, type Leaf, leaf, type Principal } from "#core";
+import { type Base, type Leaf, leaf } from "#core";
 import { type EventBus, RESYNC } from "./service.ts";
-import { matcher } from "./topics.ts";
 
 export function eventwait(events: EventBus): Leaf<Base> {
   const cursors = new WeakMap<object, number>();
 
-  /** Waits until a line that `wanted` selects stands behind this fid's cursor; gives all of them and moves the cursor. */
-  const next = async (c: Base, wanted: (topic: string) => boolean): Promise<string> => {
+  /** Waits until a line that the reader may see stands behind this fid's cursor; gives all of them and moves the cursor. */
+  const next = async (c: Base): Promise<string> => {
     for (;;) {
       const lines = events.ring.since(cursors.get(c.fid) ?? events.ring.end);
       cursors.set(c.fid, events.ring.end);
       if (lines === undefined) return RESYNC;
+      const wanted = events.visible(c.principal);
       const text = lines.filter(({ topic }) => wanted(topic)).map(({ line }) => line);
       if (text.length > 0) return text.join("");
       await woken(events, c.signal);
@@ -23,16 +23,14 @@ export function eventwait(events: EventBus): Leaf<Base> {
       "Events as lines, from the open on. A read blocks until there are some and gives all that are queued; a read at " +
       "offset 0 of the same open file asks for the next ones, and none is lost between. A reader that fell 1000 lines " +
       "behind gets the line R resync. First letters: S session, A agent, B bypass, P process, E failure; ignore others.",
-    rights: "an agent gets the events of its own session",
+    rights:
+      "an agent gets the events of its session, of the sessions that it made, and of the agent that made its session",
     blockOnce(c, last) {
       if (last === undefined) cursors.set(c.fid, events.ring.end);
-      return next(c, topicsFor(c.principal));
+      return next(c);
     },
   });
 }
-
-const topicsFor = (principal: Principal): ((topic: string) => boolean) =>
-  principal.kind === "agent" ? matcher(`session.${principal.session ?? ""}.*`) : matcher("*");
 
 /** Resolves at the next line; rejects when the reader is gone. */
 function woken(events: EventBus, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 /** The event bus: publishes lines to subscribers by topic, and keeps the last ones for /eventwait. */
-import { bus, cutText, type Source, source, type Text, type Waiters, waiters } from "#core";
+import { bus, cutText, type Principal, type Source, source, type Text, type Waiters, waiters } from "#core";
 import { type Ring, ring } from "./ring.ts";
 import { matcher } from "./topics.ts";
 import type { Events } from "./types.ts";
@@ -15,6 +15,8 @@ export interface EventBus extends Events {
   readonly waiting: Waiters;
   /** Subscribers now. */
   readonly size: number;
+  /** Whether `principal` may see lines of a topic. */
+  visible(principal: Principal): (topic: string) => boolean;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
@@ -27,11 +29,22 @@ export function eventBus(): EventBus {
   const subscribers = new Set<{ matches: (topic: string) => boolean; put: (line: string) => void }>();
   const lines = ring();
   const waiting = waiters();
+  const shown = new Set<Parameters<Events["show"]>[0]>();
   return {
     ring: lines,
     waiting,
     get size() {
       return subscribers.size;
+    },
+    visible(principal) {
+      if (principal.kind !== "agent") return matcher("*");
+      const patterns = [`session.${principal.session ?? ""}.*`, ...[...shown].flatMap((fn) => fn(principal))];
+      const matchers = patterns.map(matcher);
+      return (topic) => matchers.some((matches) => matches(topic));
+    },
+    show(patterns) {
+      shown.add(patterns);
+      return () => shown.delete(patterns);
     },
     publish(topic, text) {
       const line = oneLine(text);

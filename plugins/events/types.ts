@@ -1,5 +1,5 @@
 /** What others may import of plugin events. */
-import { type Source, token } from "#core";
+import { type Principal, type Source, token } from "#core";
 
 /**
  * Dotted topics, `session.{sid}.agent.{aid}.state`, with ancestor wildcards (`session.*`, `*`). A line is what a person
@@ -10,6 +10,8 @@ export interface Events {
   publish(topic: string, line: string): void;
   /** Lines with their newline, from now on. Close it when done. */
   subscribe(pattern: string): Source & AsyncIterable<string | Uint8Array>;
+  /** Says what an agent sees in /eventwait beside its own session: patterns, asked for at each line. Returns its undo. */
+  show(patterns: (agent: Principal) => readonly string[]): () => void;
 }
 
 export const Events = token<Events>("events");

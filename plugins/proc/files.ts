@@ -1,6 +1,6 @@
 /** proc/{pid}/{out,status,ctl} of an agent. */
-import { type Base, dir, each, leaf, NineError, type Principal } from "#core";
-import type { Agent } from "#plugins/agent";
+import { type Base, dir, each, leaf, NineError } from "#core";
+import { type Agent, isKin } from "#plugins/agent";
 import type { Session } from "#plugins/sessions";
 import type { ToolProcess, ToolRunner } from "#plugins/toolsrv";
 import { PerProcess } from "./types.ts";
@@ -24,8 +24,8 @@ export const processDir = (runner: ToolRunner) =>
       },
       leaf<ProcessAt>("out", {
         doc: "Its output, from the first byte that is kept (at least the last 256 KB), and what comes until it has ended.",
-        deny: (principal, _op, c) => (inSession(principal, c) ? undefined : "out: permission denied"),
-        rights: "agents of the session read",
+        deny: (principal, _op, c) => (isKin(principal, c.agent) ? undefined : "out: permission denied"),
+        rights: "agents of the session, its creator and the agents that this one made read",
         stream: (c) => c.process.out(),
       }),
       leaf<ProcessAt>("status", {
@@ -45,9 +45,6 @@ export const processDir = (runner: ToolRunner) =>
       }),
     ),
   );
-
-const inSession = (principal: Principal, c: AgentAt): boolean =>
-  principal.kind !== "agent" || principal.session === c.session.id;
 
 async function command(process: ToolProcess, verb: string): Promise<void> {
   if (verb === "term") await process.term();

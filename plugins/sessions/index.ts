@@ -1,7 +1,7 @@
 /** Plugin sessions: session/, and what of it is kept on disk. */
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { dataDir, definePlugin, expandHome, Root } from "#core";
+import { dataDir, definePlugin, expandHome, type Principal, Root } from "#core";
 import { invalidate } from "#plugins/control";
 import { Events } from "#plugins/events";
 import { options } from "#plugins/options";
@@ -46,6 +46,7 @@ export default definePlugin({
       end: (session) => api.end(PerSession, session),
     });
     api.defer(() => sessions.close());
+    if (events) api.defer(events.show((agent) => kin(sessions, agent)));
     sessions.adopt(await folder.scan());
     api.on(invalidate, async (what) => {
       if (what === "models") return;
@@ -58,3 +59,13 @@ export default definePlugin({
     );
   },
 });
+
+/** Topics of an agent's kin outside of its session: sessions that it made, and the agent that made its own. */
+function kin(sessions: Sessions, { session = "", agent }: Principal): string[] {
+  const made = sessions.list().filter(({ creator }) => creator?.agent === agent);
+  const creator = sessions.get(session)?.creator;
+  return [
+    ...made.map(({ id }) => `session.${id}.*`),
+    ...(creator ? [`session.${creator.session}.agent.${creator.agent}.*`] : []),
+  ];
+}

@@ -11,8 +11,9 @@ import type { AgentRow, Session, SessionPart, Sessions } from "./types.ts";
 
 type Verb = Parameters<SessionPart["verb"]>[1];
 
-/** Sessions at a time. */
+/** Sessions at a time, and those of them that the agents below one session of a person's have made. */
 export const SESSIONS = 256;
+export const MADE = 32;
 /** Milliseconds that the daemon's end waits for what runs, and those after which only what is nowhere else is written. */
 const REST = 3_500;
 const FOLD = 4_000;
@@ -95,6 +96,19 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     const other = byName(name);
     if (other && other !== self) throw new NineError(`${what}: name ${JSON.stringify(name)} is already in use`);
     return name;
+  };
+
+  /** The session that a person made, from which this one comes. */
+  const rootOf = (creator: Session["creator"]): string | undefined => {
+    const above = entries.get(creator?.session ?? "")?.session;
+    return above?.creator ? rootOf(above.creator) : above?.id;
+  };
+  const checkRoom = (creator: Session["creator"]): void => {
+    if (entries.size >= SESSIONS) throw new NineError(`session/new: there are ${SESSIONS} sessions already (limit)`);
+    const root = rootOf(creator);
+    if (root === undefined) return;
+    if (list().filter(({ creator }) => rootOf(creator) === root).length >= MADE)
+      throw new NineError(`session/new: agents of this session have made ${MADE} sessions already (limit)`);
   };
 
   const add = (session: Session, saved: Partial<Entry> = {}): Entry => {
@@ -275,7 +289,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
       }
     },
     create({ name, env = {}, creator }) {
-      if (entries.size >= SESSIONS) throw new NineError(`session/new: there are ${SESSIONS} sessions already (limit)`);
+      checkRoom(creator);
       for (const [key, value] of Object.entries(env)) checkVariable(key, value, "session/new");
       const id = randomUUID();
       const free = checkFree(name ?? id.slice(0, 8), "session/new");

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Rerror } from "#core";
 import { limits } from "../../../core/ninep/limits.ts";
 import { limits as agent } from "../../../plugins/agent/limits.ts";
-import { SESSIONS } from "../../../plugins/sessions/sessions.ts";
+import { MADE, SESSIONS } from "../../../plugins/sessions/sessions.ts";
 
 const page = (name: string) => readFileSync(join(import.meta.dirname, "../../../docs", name), "utf8");
 
@@ -24,7 +24,9 @@ test("docs/limits.md has the agent's limits that a client meets", () => {
   const said = rows(page("limits.md"), "Agents");
   expect(Object.keys(said).length).toBeGreaterThan(5);
   expect(agent).toMatchObject(said);
-  expect(page("limits.md")).toContain(`at most ${SESSIONS} sessions`);
+  expect(page("limits.md")).toContain(
+    `at most ${SESSIONS} sessions; agents below one session that a person made have ${MADE} `,
+  );
 });
 
 /** Of net/9p/error.c, what is used here; the rest of our texts is said to be unknown to Linux. */

@@ -142,17 +142,21 @@ describe("an agent's background processes", () => {
     await prompt("go");
     await kernel.fs.rdwr("/session/s1/agent/new", `name=a2 cwd=${dir}`);
     const session = kernel.use(Sessions)?.get("s1")?.id ?? "";
-    const as = async (name: string, of = session) => {
-      const id = (await kernel.fs.read(`/session/s1/agent/${name}/id`)).trim();
+    const as = async (name: string, of = session, path = `/session/s1/agent/${name}`) => {
+      const id = (await kernel.fs.read(`${path}/id`)).trim();
       const who: Principal = { name, groups: ["agent"], kind: "agent", agent: id, session: of };
       return kernel.fs.as(who);
     };
     const [self, kin, other] = [await as("a1"), await as("a2"), await as("a2", "elsewhere")];
+    await self.rdwr("/session/new", "name=s2");
+    await self.rdwr("/session/s2/agent/new", `name=c1 cwd=${dir}`);
+    const child = await as("c1", kernel.use(Sessions)?.get("s2")?.id, "/session/s2/agent/c1");
     expect(await self.read(`${A}/proc/1/status`)).toContain("state=running");
+    await expect(other.read(`${A}/proc/1/out`)).rejects.toThrow("permission denied");
     for (const fs of [kin, other]) await expect(fs.read(`${A}/proc/1/status`)).rejects.toThrow("permission denied");
     for (const fs of [self, kin, other])
       await expect(fs.write(`${A}/proc/1/ctl`, "kill")).rejects.toThrow("permission denied");
-    for (const fs of [self, kin])
+    for (const fs of [self, kin, child])
       for await (const piece of fs.stream(`${A}/proc/1/out`)) {
         expect(String(piece)).toBe("out\n");
         break;
