@@ -27,16 +27,20 @@ export function stackFiles(stack: string | undefined): string[] {
   return files;
 }
 
-/** The folder of the module that called the caller of this. */
-export function callerFolder(): string | undefined {
+/**
+ * Tells the folder of the module that called the caller of this. The stack is taken now and put into words when that is
+ * asked: all plugins call this at the start, and hardly ever is one to blame.
+ */
+export function callerFolder(): () => string | undefined {
   const holder: { stack?: string } = {};
   const { stackTraceLimit } = Error;
-  // All plugins ask at start, and frames cost.
   Error.stackTraceLimit = 2;
   Error.captureStackTrace(holder, callerFolder);
   Error.stackTraceLimit = stackTraceLimit;
-  const file = stackFiles(holder.stack)[1];
-  return file && dirname(file);
+  return () => {
+    const file = stackFiles(holder.stack)[1];
+    return file && dirname(file);
+  };
 }
 
 /**

@@ -5,6 +5,8 @@ import type { Logger } from "./log.ts";
 import { titleOf } from "./order.ts";
 import type { ListenAt, Listening, ListenOptions, PluginApi, Use } from "./plugin.ts";
 import type { Services } from "./services.ts";
+import { isThenable } from "./thenable.ts";
+import { type Abort, lazyAbort } from "./tree/call.ts";
 import type { Fragment } from "./tree/merge.ts";
 import { type Owner, owner } from "./tree/node.ts";
 import type { Base, Scope } from "./tree/scope.ts";
@@ -24,7 +26,7 @@ export interface Row {
   setupMs: number;
   fragments: Fragment[];
   undos: (() => void | Promise<void>)[];
-  abort: AbortController;
+  abort: Abort;
 }
 
 export const newRow = (use: Use, rank: number): Row => ({
@@ -38,7 +40,7 @@ export const newRow = (use: Use, rank: number): Row => ({
   setupMs: 0,
   fragments: [],
   undos: [],
-  abort: new AbortController(),
+  abort: lazyAbort(),
 });
 
 /** What plugins reach the kernel through. */
@@ -61,20 +63,16 @@ export interface Host {
 
 /** Runs `setup`; a throw or a time-out undoes all that it added and rethrows. */
 export async function setUp(row: Row, config: unknown, host: Host): Promise<void> {
-  const began = performance.now();
+  const began = process.hrtime.bigint();
   row.owner = owner(row.name);
-  row.abort = new AbortController();
+  row.abort = lazyAbort();
   row.fragments = [];
   row.undos = [];
-  let timer: NodeJS.Timeout | undefined;
   try {
     const { setup } = row.use.def as { setup(api: PluginApi): void | Promise<void> };
-    const run = Promise.resolve(host.runAs(row.name, () => setup(apiOf(row, config, host))));
-    const late = new Promise<never>((_, reject) => {
-      const text = `${row.name}: setup did not finish in ${host.setupLimit} ms`;
-      timer = setTimeout(() => reject(new OllieError("E_START", text)), host.setupLimit);
-    });
-    await Promise.race([run, late]);
+    const run = host.runAs(row.name, () => setup(apiOf(row, config, host)));
+    if (isThenable(run) && !(await inTime(run, host.setupLimit)))
+      throw new OllieError("E_START", `${row.name}: setup did not finish in ${host.setupLimit} ms`);
     for (const key of row.use.def.provides ?? [])
       if (key.kind === "token" && host.services.provider(key) !== row.name)
         throw new OllieError("E_USE", `${row.name}: its setup did not provide ${titleOf(key)}`);
@@ -87,8 +85,20 @@ export async function setUp(row: Row, config: unknown, host: Host): Promise<void
     await takeDown(row, host);
     throw error;
   } finally {
+    row.setupMs = Math.round(Number(process.hrtime.bigint() - began) / 1e5) / 10;
+  }
+}
+
+/** Whether `work` is done within `ms`; rejects as it does. */
+async function inTime(work: PromiseLike<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([Promise.resolve(work).then(() => true), late]);
+  } finally {
     clearTimeout(timer);
-    row.setupMs = Math.round((performance.now() - began) * 10) / 10;
   }
 }
 
@@ -103,21 +113,19 @@ export async function takeDown(row: Row, host: Host): Promise<void> {
   const undos = row.undos.reverse();
   row.undos = [];
   row.fragments = [];
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), stopLimit);
-  });
+  let done = false;
   const all = (async () => {
     for (const undo of undos)
       try {
-        await host.runAs(row.name, undo);
+        const undone = host.runAs(row.name, undo);
+        if (isThenable(undone)) await undone;
       } catch (error) {
         host.report(row.name, "stop", error);
       }
+    done = true;
   })();
-  if ((await Promise.race([all, late])) === "late")
+  if (!done && !(await inTime(all, stopLimit)))
     host.report(row.name, "stop", new OllieError("E_LEAK", `${row.name}: still stopping after ${stopLimit} ms`));
-  clearTimeout(timer);
 }
 
 function apiOf(row: Row, config: unknown, host: Host): PluginApi {
@@ -137,7 +145,9 @@ function apiOf(row: Row, config: unknown, host: Host): PluginApi {
     config: config as never,
     log: host.log.child({ plugin: name }),
     dryRun: host.dryRun,
-    signal: row.abort.signal,
+    get signal() {
+      return row.abort.signal;
+    },
     mount(scope, ...nodes) {
       live();
       if (row.state === "running") throw misuse("mount is for setup only");

@@ -129,7 +129,9 @@ export function definePlugin<N extends string, In = Record<string, never>, Out =
   const folder = callerFolder();
   const factory = (options?: In, use: UseOptions = {}): Use => ({
     kind: "use",
-    folder,
+    get folder() {
+      return folder();
+    },
     def: def as unknown as PluginDef<string, never, never>,
     options,
     use,
