@@ -1,7 +1,6 @@
-#!/usr/bin/env node
 /**
- * ollie-9p: files of a 9P server from the command line. Bundled into one CommonJS file, which is what starts fastest, so: no
- * top-level await, no import.meta, and nothing loaded that a plain read does not need.
+ * ollie-9p: files of a 9P server from the command line. Bundled as CommonJS, which is what starts fastest, so: no top-level
+ * await, no import.meta, and nothing loaded that a plain read does not need.
  */
 import { writeSync } from "node:fs";
 import { type Client, connect, RemoteError } from "../ninep/client.ts";
@@ -57,7 +56,6 @@ interface Command {
 }
 
 let status = 0;
-const interrupted = new AbortController();
 
 function report(text: string, code: number): void {
   process.stderr.write(`ollie-9p: ${text}\n`);
@@ -136,7 +134,6 @@ function job(client: Client, command: Command, from: () => AsyncIterable<Buffer>
     client,
     input: from,
     out,
-    signal: interrupted.signal,
     failed: (path, error) => report(named(path, (error as Error).message), 1),
   };
 }
@@ -152,10 +149,7 @@ function explain(error: unknown, path: string | undefined): string {
 
 async function* nothing(): AsyncGenerator<Buffer> {}
 
-function input(): AsyncIterable<Buffer> {
-  interrupted.signal.addEventListener("abort", () => process.stdin.destroy(new Error("interrupted")));
-  return process.stdin;
-}
+const input = (): AsyncIterable<Buffer> => process.stdin;
 
 /** Words of one line of batch. */
 function wordsOf(line: string): string[] {
@@ -207,22 +201,11 @@ async function run(words: string[]): Promise<void> {
 
 async function settle(error: unknown): Promise<void> {
   if (error === undefined) return;
-  if (interrupted.signal.aborted) status = interrupted.signal.reason;
-  else if (error instanceof Exit && error.status === 0) await out(error.message);
+  if (error instanceof Exit && error.status === 0) await out(error.message);
   else if (error instanceof Exit) report(error.message, error.status);
   else if (error instanceof UsageError) report(`${error.message} (see ollie-9p --help)`, 2);
   else report(explain(error, undefined), 1);
 }
-
-/** Ctrl-C cancels what the server is doing for us; a server that does not answer is not waited for. */
-function interrupt(code: number): void {
-  if (interrupted.signal.aborted) process.exit(code);
-  interrupted.abort(code);
-  setTimeout(() => process.exit(code), 1000).unref();
-}
-
-process.on("SIGINT", () => interrupt(130));
-process.on("SIGTERM", () => interrupt(143));
 
 /** Exiting ends the connection and a standard input that goes on; a write ends after all that was printed before. */
 function leave(): void {

@@ -9,8 +9,6 @@ export class UsageError extends Error {}
 /** What a verb works with. */
 export interface Job {
   client: Client;
-  /** Aborts at Ctrl-C. */
-  signal: AbortSignal;
   args: string[];
   flags: ReadonlySet<string>;
   /** Values of options like `-m MODE`. */
@@ -63,7 +61,13 @@ const read: Verb = {
   least: 1,
   async run(job) {
     await forEach(job, async (path) => {
-      for await (const bytes of job.client.stream(path, { signal: job.signal })) await job.out(bytes);
+      const file = await job.client.open(path);
+      try {
+        for await (const bytes of file.stream()) await job.out(bytes);
+      } finally {
+        // Not waited for: it tells a reader nothing, and most often the process ends here.
+        file.close().catch(() => {});
+      }
     });
   },
 };
@@ -78,12 +82,12 @@ Data that is empty truncates the file. After Ctrl-C nothing is committed.
   flags: "l",
   least: 1,
   async run(job) {
-    const file = await job.client.open(pathOf(job), OWRITE | OTRUNC, { signal: job.signal });
+    const file = await job.client.open(pathOf(job), OWRITE | OTRUNC);
     const messages = job.flags.has("l") ? lines(data(job)) : pieces(data(job), file.iounit);
     for await (const message of messages) {
       if (message.length > file.iounit)
         throw new RemoteError(`a line has more than the ${file.iounit} bytes of one message`);
-      await file.write(message, undefined, { signal: job.signal });
+      await file.write(message);
     }
     await file.close();
   },
@@ -95,10 +99,9 @@ const rdwr: Verb = {
 Without any data it prints what the file says of its usage.`,
   least: 1,
   async run(job) {
-    const file = await job.client.open(pathOf(job), ORDWR, { signal: job.signal });
-    for await (const message of pieces(data(job), file.iounit))
-      await file.write(message, undefined, { signal: job.signal });
-    for await (const bytes of file.stream({ signal: job.signal })) await job.out(bytes);
+    const file = await job.client.open(pathOf(job), ORDWR);
+    for await (const message of pieces(data(job), file.iounit)) await file.write(message);
+    for await (const bytes of file.stream()) await job.out(bytes);
     await file.close();
   },
 };
@@ -181,16 +184,15 @@ No state is missed between look and wait: each wait tells the server which state
   least: 1,
   most: 2,
   async run(job) {
-    const options = { signal: job.signal };
     const [folder, wanted = "idle"] = job.args as [string, string?];
     const reached = (state: string): boolean => state === wanted || state.startsWith(`${wanted}:`);
-    let state = (await job.client.read(`${folder}/state`, options)).toString().trim();
+    let state = (await job.client.read(`${folder}/state`)).toString().trim();
     if (reached(state)) return;
-    const file = await job.client.open(`${folder}/statewait`, ORDWR, options);
+    const file = await job.client.open(`${folder}/statewait`, ORDWR);
     while (!reached(state)) {
       // What is written is the baseline: the read returns as soon as the state is another.
-      await file.write(state, 0, options);
-      state = (await file.read(file.iounit, 0, options)).toString().trim();
+      await file.write(state, 0);
+      state = (await file.read(file.iounit, 0)).toString().trim();
       if (state === "") throw new RemoteError(`the agent ended before it was ${wanted}`);
     }
     await file.close();

@@ -26,7 +26,7 @@ import {
   type Tmsg,
 } from "./codec.ts";
 import { type CallOptions, changeStat, type File, openFile, statOf } from "./file.ts";
-import { RemoteError, rpcOver } from "./rpc.ts";
+import { RemoteError, type Rpc, rpcOver } from "./rpc.ts";
 
 export { type Addr, namespaceDir, parseAddr } from "./addr.ts";
 export { DMDIR, OEXEC, ORCLOSE, ORDWR, OREAD, OTRUNC, OWRITE, type Qid, type Stat } from "./codec.ts";
@@ -88,6 +88,8 @@ export interface Client extends AsyncDisposable {
 
 const VERSION = "9P2000";
 const MSIZE = 64 * 1024 + IOHDRSZ;
+/** Most that is taken from a socket at once. */
+const CHUNK = 64 * 1024;
 
 /**
  * Connects to `addr` (`unix!PATH`, `tcp!HOST!PORT`, `/PATH`; default `ollie` in the name space directory) and attaches.
@@ -96,9 +98,19 @@ const MSIZE = 64 * 1024 + IOHDRSZ;
 export async function connect(addr?: string | Addr, options: ClientOptions = {}): Promise<Client> {
   const to = typeof addr === "object" ? addr : parseAddr(addr);
   const name = "unix" in to ? to.unix : `${to.host}:${to.port}`;
-  const socket = createConnection("unix" in to ? { path: to.unix } : { ...to, noDelay: true });
+  let rpc: Rpc;
+  // What arrives goes straight to the rpc: through the socket as a stream it would take a millisecond more to the first reply.
+  const onread = {
+    buffer: Buffer.allocUnsafeSlow(CHUNK),
+    callback(size: number, bytes: Uint8Array) {
+      rpc.push((bytes as Buffer).subarray(0, size));
+      return true;
+    },
+  };
+  const socket = createConnection("unix" in to ? { path: to.unix, onread } : { ...to, noDelay: true, onread });
   await connected(socket, name);
-  return attach(socket, name, options);
+  rpc = rpcOver(socket, options.msize ?? MSIZE, name);
+  return attach(rpc, socket, name, options);
 }
 
 function connected(socket: Socket, name: string): Promise<void> {
@@ -114,11 +126,12 @@ function connected(socket: Socket, name: string): Promise<void> {
 
 /** A client over a stream pair that is already there: a pipe, a child's stdio, a socket. */
 export function clientOver(duplex: Duplex, options: ClientOptions = {}): Promise<Client> {
-  return attach(duplex, "9p", options);
+  const rpc = rpcOver(duplex, options.msize ?? MSIZE, "9p");
+  duplex.on("data", rpc.push);
+  return attach(rpc, duplex, "9p", options);
 }
 
-async function attach(duplex: Duplex, name: string, options: ClientOptions): Promise<Client> {
-  const rpc = rpcOver(duplex, options.msize ?? MSIZE, name);
+async function attach(rpc: Rpc, duplex: Duplex, name: string, options: ClientOptions): Promise<Client> {
   try {
     const offer: Tmsg = { type: "Tversion", tag: 0, msize: rpc.msize, version: VERSION };
     const agreed = await rpc.request(offer, "Rversion", ({ msize, version }) => ({ msize, version }));
@@ -141,7 +154,7 @@ async function attach(duplex: Duplex, name: string, options: ClientOptions): Pro
 
 const ROOT = 0;
 
-function clientOf(rpc: ReturnType<typeof rpcOver>, duplex: Duplex): Client {
+function clientOf(rpc: Rpc, duplex: Duplex): Client {
   const freeFids: number[] = [];
   let nextFid = 1;
 

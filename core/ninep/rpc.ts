@@ -27,6 +27,8 @@ export interface Rpc {
     take: (reply: MsgOf<W>) => T,
     signal?: AbortSignal,
   ): Promise<T>;
+  /** Takes what has come from the server; the bytes are the caller's again when it returns. */
+  push(chunk: Buffer): void;
   /** Ends the connection: everything pending, and all that is asked later, rejects with `error`. */
   end(error: Error): void;
   /** Why the connection ended, once it has. Never rejects. */
@@ -43,7 +45,7 @@ interface Pending {
   flushing: boolean;
 }
 
-/** Speaks over `duplex`; `name` says in errors with whom. */
+/** Writes to `duplex` and watches for its end; what it gives is to be pushed. `name` says in errors with whom it speaks. */
 export function rpcOver(duplex: Duplex, msize: number, name: string): Rpc {
   const pending = new Map<number, Pending>();
   const freeTags: number[] = [];
@@ -143,13 +145,6 @@ export function rpcOver(duplex: Duplex, msize: number, name: string): Rpc {
     tellEnded(error);
   };
 
-  duplex.on("data", (chunk: Buffer) => {
-    try {
-      frames.push(chunk);
-    } catch (error) {
-      end(new Error(`${name}: ${(error as Error).message}`, { cause: error }));
-    }
-  });
   duplex.on("error", (error) => end(new Error(`${name}: connection failed: ${error.message}`, { cause: error })));
   duplex.on("end", () => end(new Error(`${name}: the server closed the connection`)));
   duplex.on("close", () => end(new Error(`${name}: the connection was closed`)));
@@ -158,6 +153,13 @@ export function rpcOver(duplex: Duplex, msize: number, name: string): Rpc {
     msize,
     ended,
     end,
+    push(chunk) {
+      try {
+        frames.push(chunk);
+      } catch (error) {
+        end(new Error(`${name}: ${(error as Error).message}`, { cause: error }));
+      }
+    },
     request(msg, want, take, signal) {
       return new Promise((resolve, reject) => {
         if (failure) throw failure;

@@ -7,6 +7,8 @@ import { build } from "esbuild";
 
 export interface Result {
   code: number | null;
+  /** What it died of, where it did not exit. */
+  signal: NodeJS.Signals | null;
   out: Buffer;
   text: string;
   err: string;
@@ -58,9 +60,9 @@ export function resultOf(child: ChildProcessWithoutNullStreams): Promise<Result>
   child.stdout.on("data", (bytes: Buffer) => out.push(bytes));
   child.stderr.on("data", (bytes: Buffer) => err.push(bytes));
   return new Promise((done) =>
-    child.on("close", (code) => {
+    child.on("close", (code, signal) => {
       const all = Buffer.concat(out);
-      done({ code, out: all, text: all.toString(), err: Buffer.concat(err).toString() });
+      done({ code, signal, out: all, text: all.toString(), err: Buffer.concat(err).toString() });
     }),
   );
 }

@@ -155,7 +155,7 @@ describe("ollie-9p read", () => {
     strings.publish("second\n");
     await second;
     child.kill("SIGINT");
-    expect(await result).toMatchObject({ code: 130, err: "" });
+    expect(await result).toMatchObject({ signal: "SIGINT", err: "" });
   });
 
   it("ends quietly when nobody reads its output any more", async () => {
@@ -236,7 +236,7 @@ describe("ollie-9p write", () => {
     child.stdin.write(Buffer.alloc(200_000));
     await new Promise((go) => setTimeout(go, 500));
     child.kill("SIGINT");
-    expect(await result).toMatchObject({ code: 130, err: "" });
+    expect(await result).toMatchObject({ signal: "SIGINT", err: "" });
     expect(got.stored).toEqual([]);
   });
 });

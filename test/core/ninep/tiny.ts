@@ -28,6 +28,7 @@ export interface Tiny {
   /** Answers all held reads of `block`. */
   wake(text: string): void;
   held(): number;
+  connections(): number;
   /** Ends all connections. */
   hangUp(): void;
   /** Sends bytes as they are. */
@@ -170,6 +171,7 @@ export async function tiny(override: Override = () => undefined): Promise<Tiny> 
       for (const give of all) give(text);
     },
     held: () => held.size,
+    connections: () => sockets.size,
     hangUp: () => sockets.forEach((socket) => void socket.destroy()),
     raw: (bytes) => sockets.forEach((socket) => void socket.write(bytes)),
     async close() {
