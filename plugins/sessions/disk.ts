@@ -1,13 +1,13 @@
 /** Writing that survives a crash, and errors that a person understands. */
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
-import { chmod, type FileHandle, open, rename, rm } from "node:fs/promises";
+import { chmodSync, closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDir, messageOf, NineError } from "#core";
 
 /** Makes `dir`, closed to others whatever the umask and whatever it was before. */
-export async function privateDir(dir: string): Promise<void> {
+export function privateDir(dir: string): void {
   makeDir(dir);
-  await chmod(dir, 0o700);
+  chmodSync(dir, 0o700);
 }
 
 /** Replaces `path` as a whole by what `write` makes: whoever reads it, also after a power cut, gets the old file or the new one. */

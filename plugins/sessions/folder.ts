@@ -1,7 +1,7 @@
 /** The sessions folder: what is saved there, what is damaged, what is not ours. Nothing in it is ever deleted unasked. */
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
-import { chmod, copyFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { existsSync, readdirSync } from "node:fs";
+import { chmod, copyFile, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf } from "#core";
 import { firstLine, lastBytes, privateDir, replaceFile, syncDir } from "./disk.ts";
@@ -31,14 +31,14 @@ export interface Folder {
   store(id: string): SessionStore;
   /** Renames a session's files out of the way and reports it: `{id}.json.damaged-{time}`. */
   setAside(id: string, why: string): Promise<void>;
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** `report` gets a sentence about a file and the session's id where it is known. Throws where another daemon holds the folder. */
-export async function openFolder(path: string, report: (text: string, id?: string) => void): Promise<Folder> {
-  await privateDir(dirname(path));
-  await privateDir(path);
-  const release = await lock(path);
+export function openFolder(path: string, report: (text: string, id?: string) => void): Folder {
+  privateDir(dirname(path));
+  privateDir(path);
+  const release = lock(path);
 
   const setAside = async (id: string, why: string) => {
     const mark = `damaged-${new Date().toISOString().replace(/[:.]/g, "")}`;
@@ -80,7 +80,7 @@ export async function openFolder(path: string, report: (text: string, id?: strin
   return {
     path,
     async scan() {
-      const names = (await readdir(path)).sort();
+      const names = readdirSync(path).sort();
       const ids = new Set(names.filter((name) => ours.exec(name)?.[2] === "json").map((name) => name.slice(0, -5)));
       const headers: Header[] = [];
       const damaged: Damaged[] = [];

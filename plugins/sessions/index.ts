@@ -36,7 +36,7 @@ export default definePlugin({
     const { dir, persist } = api.config;
     const folder =
       persist && !api.dryRun
-        ? await openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
+        ? openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
         : memoryFolder();
     const sessions = registry({
       folder,

@@ -1,9 +1,10 @@
 /**
  * One writer per folder. A lock is a file `lock.N` that names its process; the highest N whose process lives holds the
  * folder. link(2) lets one starter alone take the next number, so nobody ever removes a lock that somebody just took,
- * and a process that was killed with -9 stops to hold it without any clean-up.
+ * and a process that was killed with -9 stops to hold it without any clean-up. All of it is synchronous: at the start there is
+ * nothing else to do, and Node's threads for files, which each call would visit, are not even made.
  */
-import { link, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { OllieError } from "#core";
 
@@ -17,39 +18,39 @@ const lockFile = /^lock\.(\d{1,15})$/;
 export const isLockFile = (name: string): boolean => lockFile.test(name);
 
 /** Takes the folder or throws OllieError naming the process that holds it. Gives what releases it. */
-export async function lock(dir: string): Promise<() => Promise<void>> {
-  const own: Holder = { pid: process.pid, started: (await startOf(process.pid)) ?? "" };
+export function lock(dir: string): () => void {
+  const own: Holder = { pid: process.pid, started: startOf(process.pid) ?? "" };
   const draft = join(dir, `.lock-${process.pid}-${Math.random().toString(36).slice(2)}`);
-  await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: "wx" });
+  writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: "wx" });
   try {
     for (;;) {
-      const top = (await numbers(dir)).at(-1) ?? 0;
-      await refuseIfHeld(dir, top);
-      if (!(await claim(draft, join(dir, `lock.${top + 1}`)))) continue;
-      return await settle(dir, top + 1);
+      const top = numbers(dir).at(-1) ?? 0;
+      refuseIfHeld(dir, top);
+      if (!claim(draft, join(dir, `lock.${top + 1}`))) continue;
+      return settle(dir, top + 1);
     }
   } finally {
-    await rm(draft, { force: true });
+    rmSync(draft, { force: true });
   }
 }
 
 /** A listing may have missed a lock that was made while it ran: look again, now that ours is there. */
-async function settle(dir: string, mine: number): Promise<() => Promise<void>> {
-  const release = () => rm(join(dir, `lock.${mine}`), { force: true });
-  for (const other of await numbers(dir)) {
-    if (other < mine) await rm(join(dir, `lock.${other}`), { force: true });
+function settle(dir: string, mine: number): () => void {
+  const release = () => rmSync(join(dir, `lock.${mine}`), { force: true });
+  for (const other of numbers(dir)) {
+    if (other < mine) rmSync(join(dir, `lock.${other}`), { force: true });
     if (other > mine) {
-      await release();
-      await refuseIfHeld(dir, other);
+      release();
+      refuseIfHeld(dir, other);
       throw new OllieError("E_START", `sessions: ${dir} was taken by another daemon at the same moment, start again`);
     }
   }
   return release;
 }
 
-async function claim(draft: string, path: string): Promise<boolean> {
+function claim(draft: string, path: string): boolean {
   try {
-    await link(draft, path);
+    linkSync(draft, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
@@ -57,9 +58,9 @@ async function claim(draft: string, path: string): Promise<boolean> {
   }
 }
 
-async function refuseIfHeld(dir: string, number: number): Promise<void> {
-  const holder = await read(join(dir, `lock.${number}`));
-  if (!holder || (await startOf(holder.pid)) !== holder.started) return;
+function refuseIfHeld(dir: string, number: number): void {
+  const holder = read(join(dir, `lock.${number}`));
+  if (!holder || startOf(holder.pid) !== holder.started) return;
   throw new OllieError(
     "E_START",
     `sessions: ${dir} is in use by process ${holder.pid} (stop it or set OLLIE_DATA_PATH)`,
@@ -67,23 +68,25 @@ async function refuseIfHeld(dir: string, number: number): Promise<void> {
 }
 
 /** Numbers of the lock files, lowest first. */
-async function numbers(dir: string): Promise<number[]> {
-  const found = (await readdir(dir)).map((name) => lockFile.exec(name)?.[1]).filter((n) => n !== undefined);
+function numbers(dir: string): number[] {
+  const found = readdirSync(dir)
+    .map((name) => lockFile.exec(name)?.[1])
+    .filter((n) => n !== undefined);
   return found.map(Number).sort((a, b) => a - b);
 }
 
-async function read(path: string): Promise<Holder | undefined> {
+function read(path: string): Holder | undefined {
   try {
-    return JSON.parse(await readFile(path, "utf8"));
+    return JSON.parse(readFileSync(path, "utf8"));
   } catch {
     return undefined;
   }
 }
 
 /** Start time of a living process; undefined where there is none. Without /proc: "" for a living one. */
-async function startOf(pid: number): Promise<string | undefined> {
+function startOf(pid: number): string | undefined {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // the command in parentheses may hold blanks: count fields behind its end. Field 22 is starttime, 3 the state
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];

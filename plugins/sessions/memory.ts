@@ -1,6 +1,5 @@
 /** Sessions that are not kept (option `persist: false`): tests and embedders. */
-import { closeSync, mkdtempSync, openSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Folder } from "./folder.ts";
@@ -41,8 +40,8 @@ export function memoryFolder(): Folder {
     scan: async () => ({ headers: [], damaged: [] }),
     store,
     setAside: async () => {},
-    async close() {
-      if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+    close() {
+      if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
     },
   };
 }

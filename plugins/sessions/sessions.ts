@@ -354,7 +354,7 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     async close() {
       await Promise.allSettled(writing);
       await Promise.all([...entries.values()].map(({ store }) => store.rest()));
-      await folder.close();
+      folder.close();
     },
   };
 }

@@ -12,7 +12,7 @@ const folder = (): string => {
 /** Writes a new file, 0600, and gives its path. */
 export async function writeTranscript(text: string, at = new Date()): Promise<string> {
   const dir = folder();
-  await privateDir(dir);
+  privateDir(dir);
   const stamp = at.toISOString().slice(0, 19).replace(/[-:]/g, "");
   for (let n = 1; ; n++) {
     const path = join(dir, `${stamp}-chat${n === 1 ? "" : `-${n}`}.md`);

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { build } from "esbuild";
 import { expect, onTestFinished, test } from "vitest";
 import { lock } from "../../../plugins/sessions/lock.ts";
 import { start, tempDir } from "./kit.ts";
@@ -36,12 +37,12 @@ test("H-036: a folder in use is refused, naming the process, and nothing in it i
 test("H-036: kill -9 releases the lock", async () => {
   const dir = tempDir();
   const child = await holder(dir, 3);
-  await expect(lock(dir)).rejects.toThrow(`in use by process ${child.pid}`);
+  expect(() => lock(dir)).toThrow(`in use by process ${child.pid}`);
   child.kill("SIGKILL");
   await once(child, "exit");
-  const release = await lock(dir);
+  const release = lock(dir);
   expect(readdirSync(dir)).toEqual(["lock.4"]);
-  await release();
+  release();
   expect(readdirSync(dir)).toEqual([]);
 });
 
@@ -49,13 +50,48 @@ test("a process that has the number of a dead holder does not hold the lock", as
   const dir = tempDir();
   writeFileSync(join(dir, "lock.1"), JSON.stringify({ pid: process.pid, started: "1" }));
   writeFileSync(join(dir, "lock.2"), "torn {");
-  await (await lock(dir))();
+  lock(dir)();
 });
+
+/** `lock` as a program: waits for a line, takes the folder of its argument, says how it went, and holds it until its end. */
+async function program(dir: string): Promise<string> {
+  const outfile = join(dir, "lock.cjs");
+  const contents = `
+    import { lock } from "./lock.ts";
+    process.stdin.once("data", () => {
+      try {
+        lock(process.argv[2]);
+        console.log("won");
+      } catch (error) {
+        console.log(error.message);
+      }
+    });
+    console.log("ready");
+  `;
+  const resolveDir = new URL("../../../plugins/sessions", import.meta.url).pathname;
+  await build({
+    stdin: { contents, resolveDir },
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    conditions: ["source"],
+    logLevel: "error",
+  });
+  return outfile;
+}
 
 test("of many that start at once over a dead holder, one wins", async () => {
   const dir = tempDir();
+  const file = await program(tempDir());
   writeFileSync(join(dir, "lock.7"), JSON.stringify({ pid: 1, started: "never" }));
-  const got = await Promise.allSettled(Array.from({ length: 20 }, () => lock(dir)));
-  expect(got.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  const children = Array.from({ length: 8 }, () => spawn(process.execPath, [file, dir]));
+  onTestFinished(() => {
+    for (const child of children) child.kill("SIGKILL");
+  });
+  await Promise.all(children.map((child) => once(child.stdout, "data")));
+  const said = Promise.all(children.map(async (child) => String((await once(child.stdout, "data"))[0]).trim()));
+  for (const child of children) child.stdin.write("go\n");
+  expect((await said).filter((text) => text === "won")).toHaveLength(1);
   expect(readdirSync(dir)).toEqual(["lock.8"]);
-});
+}, 60_000);
