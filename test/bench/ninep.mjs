@@ -43,6 +43,7 @@ function message(type, tag, ...fields) {
   return Buffer.concat([u32(7 + body.length), u8(type), u16(tag), body]);
 }
 
+export const version = message(100, 0xffff, u32(65_560), text("9P2000"));
 export const attach = (fid) => message(104, 0, u32(fid), u32(0xffffffff), text("root"), text(""));
 export const walk = (tag, fid, newfid, ...names) =>
   message(110, tag, u32(fid), u32(newfid), u16(names.length), ...names.map(text));
@@ -79,7 +80,7 @@ export async function dial(path) {
       await new Promise((resolve) => (self.onReply = resolve));
     }
   };
-  await self.run(message(100, 0xffff, u32(65_560), text("9P2000")), attach(0));
+  await self.run(version, attach(0));
   return self;
 }
 

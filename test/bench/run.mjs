@@ -21,6 +21,17 @@ no closure is made for it; no error, no AbortSignal and no promise is made that 
 last time; a stat's bytes serve until it says something else; what lies in an array is not looked up in a map; large replies
 use their buffers again. A handler that gives a promise, and a generator, pay for promises, which cost more in Node 20
 where an AsyncLocalStorage is in use: the guard has one, to know whose code runs. A \`bus\` wakes its readers without any.
+
+## What the limit of a start is made of
+
+\`node -e 0\` imports no file and opens no socket. \`import of an empty module\` and \`the same with Node's socket alone\` say how
+much of a start is Node's, whoever does it: the first import brings Node's loader of ES modules, and threads for its files; a socket
+brings streams, which are not in the snapshot that Node starts from. So most of what the goals of \`import "ollie"\` and
+\`ollie-9p read\` leave is taken before a line of ours runs.
+
+Ours is behind that: finding and reading a bundle and the code that was kept of it (docs/decisions/011), decoding that code, the modules'
+own bodies, and then the work. What a start does not need it does not load: libraries, half of Node's modules, Node's
+threads for files. A timer, an AbortSignal and the words of a stack are made when somebody asks for them.
 `;
 
 /** Settles when the bench has to end before its time: resolves with the signal, rejects with an error that nobody caught. */

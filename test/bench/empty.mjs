@@ -1,0 +1,1 @@
+// For rows/embed.mjs: what an import costs of which nothing comes.
