@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 
 type Env = NodeJS.ProcessEnv;
 
@@ -10,7 +9,7 @@ let root: string | undefined;
 
 /** The folder of the package `ollie` that this code belongs to, from the sources and from dist/ alike. Throws where there is none. */
 export function packageRoot(): string {
-  root ??= findRoot(dirname(fileURLToPath(import.meta.url)));
+  root ??= findRoot(import.meta.dirname);
   return root;
 }
 

@@ -1,11 +1,22 @@
 // npm run build: dist/ from core/ and plugins/. `--if-stale` does nothing where dist/ is current.
 //
-// Core and the stock plugins are bundles with facades (bundles.mjs); the 9P client, the terminal client and toolsrv are
-// programs of their own, one file each. Libraries are bundled, because the start of a Node program costs by the module.
+// Core and the stock plugins are bundles with facades (bundles.mjs), and the 9P client is one more bundle; the terminal client
+// and toolsrv are programs of one file each. Libraries are bundled, because the start of a Node program costs by the module.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleOptions, bundles, facades, libraryOptions, loadable, programs, shared } from "./bundles.mjs";
+import {
+  bundleOptions,
+  bundles,
+  clientOptions,
+  clientProgram,
+  exportsOf,
+  facades,
+  libraryOptions,
+  loadable,
+  programs,
+  shared,
+} from "./bundles.mjs";
 import { install, prune } from "./dist.mjs";
 import { lazyLibraries, wrapper } from "./library.mjs";
 import { root } from "./setup.mjs";
@@ -30,8 +41,8 @@ const common = {
 
 const esm = { format: "esm", banner: { js: require } };
 
-function program(outfile, source, format = esm) {
-  return { ...format, entryPoints: [source], plugins: [lazyLibraries], outfile };
+function program(outfile, source) {
+  return { ...esm, entryPoints: [source], plugins: [lazyLibraries], outfile };
 }
 
 /**
@@ -58,20 +69,21 @@ async function build() {
   const make = async (options) => (await bundle({ ...common, ...options })).outputFiles;
   const all = async (list) => (await Promise.all(list.map(make))).flat();
   const libraries = new Set();
-  const bundled = (await all(bundles.map((one) => bundleOptions(one, libraries)))).map(loadable);
+  const exported = await exportsOf(bundle, common);
+  const bundled = await all([...bundles.map((one) => bundleOptions(one, exported, libraries)), clientOptions]);
   const files = [
     ...(await all([...libraries].map(libraryOptions))),
     { path: join(root, "dist/load.cjs"), contents: readFileSync(join(root, "data/scripts/load.cjs")) },
-    ...bundled,
+    ...bundled.map(loadable),
     ...(await all([
       vendor("zod"),
       vendor("tapable"),
       testing(),
-      program("dist/bin/ollie-9p.cjs", "core/bin/ollie-9p.ts", { format: "cjs", minify: true }),
+      clientProgram,
       program("dist/toolsrv.js", "plugins/toolsrv/server/entry.ts"),
       program("dist/o.js", "plugins/o/main.ts"),
     ])),
-    ...(await facades(bundle, common)).filter(({ path }) => !path.endsWith("/olliesrv.js")),
+    ...facades(exported).filter(({ path }) => !path.endsWith("/olliesrv.js")),
     ...programs(),
   ];
   install(files);

@@ -19,6 +19,9 @@ const stock = { name: "plugins/stock", parts: ["ollie.config", ...pluginParts()]
 /** Parts without the `.ts` of their source, which are also their paths in dist/. */
 export const bundles = [core, stock];
 
+/** The 9P client: nothing is shared with it, since its start is to cost no more than what it does. */
+export const client = { name: "bin/client", source: "core/bin/ollie-9p.ts" };
+
 function pluginParts() {
   return readdirSync(join(root, "plugins"))
     .sort()
@@ -67,7 +70,7 @@ function separate(names) {
 }
 
 // What Node takes longest to load, and a start has no need of. Their functions are what our sources use.
-const dear = ["node:child_process", "node:crypto", "node:net", "node:worker_threads", "node:zlib"];
+const dear = ["node:child_process", "node:crypto", "node:fs/promises", "node:net", "node:worker_threads", "node:zlib"];
 
 /** Modules of Node that are loaded with the first call of one of their functions. */
 const lazyBuiltins = {
@@ -87,27 +90,37 @@ const lazyBuiltins = {
 
 const libraryFile = (name) => `vendor/${name.replaceAll("/", "-").replace(/^@|\.js$/g, "")}.cjs`;
 
-/** Options for esbuild; `libraries` gets the names of what has to be in vendor/. */
-export function bundleOptions(bundle, libraries) {
+/** For esbuild: what load.cjs is to run. */
+const kept = {
+  format: "cjs",
+  // Of code that was kept Node 20 does not know who resolves its imports; there is a require, from load.cjs.
+  supported: { "dynamic-import": false },
+  // One byte a character: read fast, kept small.
+  charset: "ascii",
+  minify: true,
+};
+
+/**
+ * Options for esbuild. `exported`: what the parts export; `libraries` gets the names of what has to be in vendor/.
+ * A part of another bundle is an ES module to those that import it, else esbuild copies all that it exports for each of them.
+ */
+export function bundleOptions(bundle, exported, libraries) {
   const link = (part, { name }) => ({
     path: part,
     namespace: "shared",
-    pluginData: `module.exports = __load("${name}").${keyOf(part)};`,
+    pluginData: exportLines(`__load("${name}").${keyOf(part)}`, exported.get(part)).join("\n"),
   });
   const getters = bundle.parts.map((part) => `get ${keyOf(part)}() { return require("./${part}.ts"); },`);
   return {
-    format: "cjs",
+    ...kept,
     stdin: { contents: `module.exports = {\n${getters.join("\n")}\n};`, resolveDir: root, sourcefile: bundle.name },
     outfile: `dist/${bundle.name}.cjs`,
-    define: { "import.meta.url": "__url" },
-    // Of code that was kept Node 20 does not know who resolves its imports; there is a require, from load.cjs.
-    supported: { "dynamic-import": false },
-    // One byte a character: read fast, kept small.
-    charset: "ascii",
-    minify: true,
+    define: { "import.meta.dirname": "__dirname" },
     plugins: [shared(bundle, link), separate(libraries), lazyBuiltins],
   };
 }
+
+export const clientOptions = { ...kept, entryPoints: [client.source], outfile: `dist/${client.name}.cjs` };
 
 /** A library that a bundle imports. */
 export const libraryOptions = (name) => ({
@@ -119,11 +132,11 @@ export const libraryOptions = (name) => ({
 /** A bundle as load.cjs wants it: a function, with a digest in front. */
 export function loadable({ path, text }) {
   const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);
-  return { path, contents: `//${digest}\n(function(exports,require,module,__load,__url){${text}\n})\n` };
+  return { path, contents: `//${digest}\n(function(exports,require,module,__load,__dirname){${text}\n})\n` };
 }
 
-/** A file for each part, with the names that its source exports. */
-export async function facades(bundle, options) {
+/** What each part exports, by its path; `bundle` is esbuild's build. */
+export async function exportsOf(bundle, options) {
   const { metafile } = await bundle({
     ...options,
     format: "esm",
@@ -132,20 +145,42 @@ export async function facades(bundle, options) {
     outdir: "dist",
     entryPoints: Object.fromEntries(bundles.flatMap(({ parts }) => parts.map((part) => [part, `${part}.ts`]))),
   });
+  const parts = bundles.flatMap((one) => one.parts);
+  return new Map(parts.map((part) => [part, metafile.outputs[`dist/${part}.js`].exports]));
+}
+
+/**
+ * A file for each part, with what its source exports. It takes load.cjs as any CommonJS module does: an `import` of it, or of
+ * node:module, would have Node make an ES module of that, which costs 3 ms.
+ */
+export function facades(exported) {
   return bundles.flatMap(({ name, parts }) =>
     parts.map((part) => {
-      const names = metafile.outputs[`dist/${part}.js`].exports;
-      const named = names.filter((name) => name !== "default").join(", ");
       const lines = [
-        `import load from "${upFrom(part)}load.cjs";`,
-        `const part = load("${name}").${keyOf(part)};`,
-        ...(named === "" ? [] : [`export const { ${named} } = part;`]),
-        ...(names.includes("default") ? ["export default part.default;"] : []),
+        `const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);`,
+        ...exportLines(`require("${upFrom(part)}load.cjs")("${name}").${keyOf(part)}`, exported.get(part)),
       ];
       return { path: join(root, "dist", `${part}.js`), contents: `${lines.join("\n")}\n` };
     }),
   );
 }
+
+function exportLines(part, names) {
+  const named = names.filter((name) => name !== "default").join(", ");
+  return [
+    `const part = ${part};`,
+    ...(named === "" ? [] : [`export const { ${named} } = part;`]),
+    ...(names.includes("default") ? ["export default part.default;"] : []),
+  ];
+}
+
+/** What ollie-9p starts with: it has load.cjs in it, because to find and read one more module costs a millisecond. */
+export const clientProgram = {
+  format: "cjs",
+  minify: true,
+  stdin: { contents: `require("./load.cjs")("client");`, resolveDir: join(root, "data/scripts") },
+  outfile: "dist/bin/ollie-9p.cjs",
+};
 
 /** What olliesrv starts with, without ES modules: Node's loader of those costs the start a few milliseconds. */
 export function programs() {

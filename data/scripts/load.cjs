@@ -2,13 +2,12 @@
 // megabyte would be a third of the daemon's start.
 "use strict";
 const { readFileSync } = require("node:fs");
-const { join } = require("node:path");
-const { pathToFileURL } = require("node:url");
+const { dirname, join } = require("node:path");
 const { Script } = require("node:vm");
 
 const bundles = new Map();
 
-/** What the bundle dist/{name}.cjs exports. */
+/** What the bundle `name`.cjs beside this file exports. */
 function load(name) {
   const { module } = bundles.get(name) ?? run(name);
   return module.exports;
@@ -16,12 +15,12 @@ function load(name) {
 
 function run(name) {
   const filename = join(__dirname, `${name}.cjs`);
-  const source = readFileSync(filename, "latin1");
+  const source = readFileSync(filename, "utf8");
   const script = new Script(source, { filename, cachedData: codeOf(filename, source) });
   const module = { exports: {} };
   const bundle = { module, script, filename, mark: markOf(source) };
   bundles.set(name, bundle);
-  script.runInThisContext()(module.exports, require, module, load, pathToFileURL(filename).href);
+  script.runInThisContext()(module.exports, require, module, load, dirname(filename));
   return bundle;
 }
 
@@ -42,7 +41,7 @@ function codeOf(filename, source) {
     return undefined;
   }
   const mark = markOf(source);
-  return bytes.toString("latin1", 0, mark.length) === mark ? bytes.subarray(mark.length) : undefined;
+  return bytes.toString("utf8", 0, mark.length) === mark ? bytes.subarray(mark.length) : undefined;
 }
 
 module.exports = load;
