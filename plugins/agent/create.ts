@@ -72,6 +72,7 @@ export async function createAgent(
           held: false,
           paused: false,
           spawn: [],
+          background: [],
           last: "",
           running: false,
           seq: 0,

@@ -11,6 +11,7 @@ import { profilesOf } from "./grow.ts";
 import type { Outcome } from "./history.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
+import { takeNews } from "./news.ts";
 import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
 import { toSaved } from "./saved.ts";
@@ -176,8 +177,8 @@ function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, out
   const { inject } = rt;
   // What a person says may be that something changed.
   if (inject) rt.turn?.reads.drop();
-  const news = rt.deps.runner.news(rt.session.id, rt.id);
-  const content = [outcome.content, ...(inject ? [interruption(inject.text)] : []), ...news].join("\n\n");
+  const { texts, ended } = takeNews(rt);
+  const content = [outcome.content, ...(inject ? [interruption(inject.text)] : []), ...texts].join("\n\n");
   void record(rt, {
     kind: "message",
     message: toSaved({
@@ -188,6 +189,7 @@ function finish(rt: Runtime, { call }: Planned, i: number, outcome: Outcome, out
       ...(outcome.isError ? { isError: true } : {}),
     }),
     ...(inject ? { took: [inject.id] } : {}),
+    ended,
   });
 }
 

@@ -15,6 +15,7 @@ import { ToolRunner } from "#plugins/toolsrv";
 import { agentDir } from "./dir.ts";
 import { histories } from "./histories.ts";
 import { limits } from "./limits.ts";
+import { record } from "./lines.ts";
 import { type Roster, roster } from "./roster.ts";
 import type { Deps } from "./runtime.ts";
 import { Agents, Compactor, PerAgent } from "./types.ts";
@@ -72,6 +73,12 @@ export default definePlugin({
     api.provide(Agents, service(agents));
     api.mount(PerSession, agentDir(agents));
     api.defer(await deps.sessions.part(agents.part));
+    api.defer(
+      deps.runner.onProcess((process, change) => {
+        const rt = change === "start" ? agents.find(process) : undefined;
+        if (rt) void record(rt, { kind: "background", process: { id: process.id, title: process.title } });
+      }),
+    );
   },
 });
 

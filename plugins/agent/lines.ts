@@ -6,7 +6,7 @@ import { messageOf } from "#core";
 import type { Message } from "#plugins/backends";
 import { type Outcome, settle } from "./history.ts";
 import type { Runtime } from "./runtime.ts";
-import { type Counted, fromSaved, type Prompt, type SavedMessage, type Settings } from "./saved.ts";
+import { type Background, type Counted, fromSaved, type Prompt, type SavedMessage, type Settings } from "./saved.ts";
 import type { Totals } from "./totals.ts";
 
 export type Line =
@@ -16,8 +16,9 @@ export type Line =
   | { kind: "inject"; item: Prompt }
   /** The unused inject becomes the next prompt. */
   | { kind: "deferred" }
-  /** `took`: ids of what it is made of, gone from the queue or the inject slot. */
-  | { kind: "message"; message: SavedMessage; took?: string[] }
+  /** `took`: ids of what it is made of, gone from the queue or the inject slot. `ended`: numbers of processes whose end it tells. */
+  | { kind: "message"; message: SavedMessage; took?: string[]; ended?: string[] | undefined }
+  | { kind: "background"; process: Background }
   | { kind: "set"; values: Partial<Settings> }
   | { kind: "totals"; totals: Totals; counted?: Counted }
   | { kind: "held"; held: boolean }
@@ -54,8 +55,12 @@ export function apply(rt: Runtime, line: Line): Message | undefined {
       return undefined;
     case "message":
       remove(rt, line.took ?? []);
+      if (line.ended) rt.background = rt.background.filter(({ id }) => !line.ended?.includes(id));
       if (line.message.tool_calls?.length) rt.totals = { ...rt.totals, steps: rt.totals.steps + 1 };
       return store(rt, fromSaved(line.message));
+    case "background":
+      rt.background = [...rt.background, line.process];
+      return undefined;
     case "set":
       Object.assign(rt, line.values);
       return undefined;

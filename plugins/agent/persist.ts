@@ -30,6 +30,7 @@ export function snapshotOf(rt: Runtime): SavedAgent {
     paused: rt.paused,
     ...(rt.inject ? { inject: rt.inject } : {}),
     spawn: rt.spawn,
+    background: [...rt.background],
     last: rt.last,
     running: rt.turn !== undefined,
     seq: rt.seq,
@@ -98,6 +99,7 @@ export function restoreAgent(
     apply(rt, line as Line);
     running ||= line.kind === "message" || line.kind === "queued" || line.kind === "inject";
   }
+  rt.background = rt.background.map((one) => ({ ...one, lost: true }));
   const repairs = settle(rt.history, interrupted);
   const cut = loaded.repaired + repairs.length;
   if (rt.inject) apply(rt, { kind: "deferred" });

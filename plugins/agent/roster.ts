@@ -17,8 +17,8 @@ export interface Roster {
   list(session: Session): Runtime[];
   /** By name or UUID. */
   get(session: Session, nameOrId: string): Runtime | undefined;
-  /** The agent that a principal is, or that a hook runs for; in any session. */
-  find(who: Principal): Runtime | undefined;
+  /** By UUIDs: the agent that a principal is, that a hook runs for, that a process belongs to. */
+  find(who: Pick<Principal, "session" | "agent">): Runtime | undefined;
   /** `by`: who asks; what an agent makes is its child. */
   create(session: Session, wishes: Wishes, by?: Principal): Promise<Runtime>;
   rename(rt: Runtime, name: string): Promise<void>;
@@ -57,7 +57,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
   };
   const inSession = (session: Session, key: string) =>
     row(session).agents.get(key) ?? list(session).find((rt) => rt.name === key);
-  const runtimeOf = ({ session = "", agent = "" }: Partial<Principal>): Runtime | undefined => {
+  const runtimeOf = ({ session = "", agent = "" }: Pick<Principal, "session" | "agent">): Runtime | undefined => {
     const at = deps.sessions.get(session);
     return at && inSession(at, agent);
   };

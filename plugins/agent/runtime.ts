@@ -14,7 +14,7 @@ import type { Guards } from "./guards.ts";
 import type { Histories } from "./histories.ts";
 import type { History } from "./history.ts";
 import type { ReadCache } from "./read-cache.ts";
-import type { Counted, Prompt, Settings } from "./saved.ts";
+import type { Background, Counted, Prompt, Settings } from "./saved.ts";
 import type { Watch } from "./state.ts";
 import type { Totals } from "./totals.ts";
 import type { Agent, At, Compactor } from "./types.ts";
@@ -92,6 +92,7 @@ export interface Runtime extends Settings {
   queue: Prompt[];
   inject: Prompt | undefined;
   spawn: string[];
+  background: readonly Background[];
   last: string;
   /** The queue waits for the next prompt or `resume`. */
   held: boolean;

@@ -35,6 +35,15 @@ export interface Prompt extends QueueItem {
   errand?: string | undefined;
 }
 
+/** A process whose end the model was not told. */
+export interface Background {
+  /** Its number. */
+  id: string;
+  title: string;
+  /** It ended with the daemon that ran it. */
+  lost?: boolean;
+}
+
 /** What ctl, cfg, plan and name change. */
 export interface Settings {
   name: string;
@@ -71,6 +80,7 @@ export interface SavedAgent extends Settings {
   inject?: Prompt;
   /** Texts of agentSpawn that ride with the first prompt. */
   spawn: string[];
+  background: Background[];
   /** The last prompt submitted. */
   last: string;
   /** A turn was under way. */

@@ -32,6 +32,7 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
     messages: isGrowing(found.messages) ? found.messages : list(found.messages),
     queue: list(found.queue).flatMap((value) => promptOf(value) ?? []),
     spawn: list(found.spawn).filter(isText),
+    background: list(found.background).filter((one) => isText(one?.id) && isText(one.title)),
     tools: list(found.tools).filter(isText),
     usage: totalsOf(found.usage),
     ...(prompt ? { inject: prompt } : {}),

@@ -8,6 +8,7 @@ import { learnWindow, loadedTools, measure, schemasOf } from "./context.ts";
 import { plan, runCalls } from "./dispatch.ts";
 import { profilesOf } from "./grow.ts";
 import { record } from "./lines.ts";
+import { takeNews } from "./news.ts";
 import { isMissing, reconnect } from "./provider.ts";
 import { refresh } from "./refresh.ts";
 import { getReply, Stopped, TurnFailed } from "./retry.ts";
@@ -90,9 +91,9 @@ async function begin(rt: Runtime, item: Prompt, signal: AbortSignal): Promise<bo
     return false;
   }
   for (const text of rt.spawn) void record(rt, { kind: "message", message: toSaved({ role: "user", content: text }) });
-  const news = rt.deps.runner.news(rt.session.id, rt.id);
-  const content = [[item.text, ...added].join("\n"), ...news].join("\n\n");
-  void record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id] });
+  const { texts, ended } = takeNews(rt);
+  const content = [[item.text, ...added].join("\n"), ...texts].join("\n\n");
+  void record(rt, { kind: "message", message: toSaved({ role: "user", content }), took: [item.id], ended });
   void record(rt, { kind: "totals", totals: { ...rt.totals, costLast: 0, unpricedLast: 0 } });
   return true;
 }

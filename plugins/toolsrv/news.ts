@@ -29,10 +29,14 @@ export function news(who: string): News {
       const what = end ? endWords(end) : "runs";
       endTold = end !== undefined;
       const heading = `${who} ${what}; ${output === "" ? "no output" : "output"} since the last look${output === "" ? "" : ":"}`;
-      return `<system-proc-interrupt>\n${harmless([heading, output].filter(Boolean).join("\n"))}\n</system-proc-interrupt>`;
+      return interruptNote([heading, output].filter(Boolean).join("\n"));
     },
   };
 }
+
+/** A text about processes, as it stands in a message. */
+export const interruptNote = (text: string): string =>
+  `<system-proc-interrupt>\n${harmless(text)}\n</system-proc-interrupt>`;
 
 /** Nothing in it can be taken for the end of the block, or for another one. */
 const harmless = (text: string): string => text.replaceAll(/<(?=\/?system-)/gi, "&lt;");

@@ -113,6 +113,7 @@ export const ToolRunner = token<ToolRunner>("toolrunner");
 export { type Capture, capture } from "./capture.ts";
 export { sessionEnv, toolEnv, unattended } from "./env.ts";
 export { knownLibc, type Libc, loadLibc, lostWithout, type Native } from "./libc.ts";
+export { interruptNote } from "./news.ts";
 export { type OutputLog, outputLog } from "./output-log.ts";
 export { adoptOrphans, reapOrphans } from "./reap.ts";
 export { reduce } from "./reduce.ts";
