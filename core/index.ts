@@ -2,7 +2,10 @@
 export type { Config } from "./config/define.ts";
 export { defineConfig, env, file } from "./config/define.ts";
 export { configDir, dataDir, expandHome, makeDir, packageRoot, searchPath } from "./config/paths.ts";
+export type { Regular } from "./config/regular.ts";
+export { readRegular, realPathOf } from "./config/regular.ts";
 export type { SchemaIssue, StandardSchemaV1 } from "./config/schema.ts";
+export { isTrusted } from "./config/trust.ts";
 export type { ErrorCode } from "./errors.ts";
 export { cutText, messageOf, NineError, OllieError, Rerror } from "./errors.ts";
 export type { FsStat, KernelFs } from "./fs.ts";

@@ -86,7 +86,7 @@ describe("core", () => {
     ["the kernel", (file: string) => !/^core\/(tree|ninep|bin)\//.test(file), 1800],
     ["the tree", (file: string) => file.startsWith("core/tree/"), 1900],
     ["the transport and its client", (file: string) => file.startsWith("core/ninep/"), 2100],
-    ["the programs", (file: string) => file.startsWith("core/bin/"), 750],
+    ["the programs", (file: string) => file.startsWith("core/bin/"), 820],
   ])("%s stays small enough to be read in one sitting", (_part, belongs, limit) => {
     const lines = files.filter(belongs).map(codeLines);
     expect(lines.length).toBeGreaterThan(3);

@@ -1,4 +1,4 @@
-/** The daemon: olliesrv start|fgstart|stop|status|config. */
+/** The daemon: olliesrv start|fgstart|stop|status|config|trust|untrust|trusted. */
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:net";
@@ -11,8 +11,10 @@ import { createKernel, type Kernel } from "../kernel.ts";
 import { namespaceDir, parseAddr } from "../ninep/addr.ts";
 import type { ListenAt } from "../plugin.ts";
 import { configCommand } from "./config.ts";
+import { trust, trusted, untrust } from "./trust.ts";
 
 const usage = `usage: olliesrv VERB [--config FILE] [--listen ADDR]
+       olliesrv trust|untrust [PATH…] [--yes]
 
   start         start the daemon in the background; says where it listens
   fgstart       the same in the foreground, log on standard error
@@ -20,6 +22,10 @@ const usage = `usage: olliesrv VERB [--config FILE] [--listen ADDR]
   status        say whether one runs; exit status 1 when none does
   config check  load and validate the config and build its tree, serve nothing
   config init   write ollie.config.ts and tsconfig.json into the user's config folder
+  trust         show files of a project that can widen rights, ask, and let them count as they are now
+                (PATH: a file, or a folder for its .ollie* and ollie.config.ts; default: this folder)
+  untrust       let them count no longer
+  trusted       list what is trusted, and whether it changed
 
 ADDR: unix!/path (default: the socket "ollie" in the name space directory) or tcp!127.0.0.1!port
 Environment: NAMESPACE, OLLIE_CONFIG, OLLIE_CFG_PATH, OLLIE_DATA_PATH, OLLIE_BACKEND, OLLIE_MODEL, OLLIE_LOG`;
@@ -33,7 +39,12 @@ async function main(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { config: { type: "string" }, listen: { type: "string" }, help: { type: "boolean", short: "h" } },
+    options: {
+      config: { type: "string" },
+      listen: { type: "string" },
+      yes: { type: "boolean", short: "y", default: false },
+      help: { type: "boolean", short: "h" },
+    },
   });
   const [verb, ...rest] = positionals;
   if (values.help) {
@@ -41,7 +52,7 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   const flags: Flags = { config: values.config, listen: values.listen };
-  if (rest.length > 0 && ["start", "fgstart", "stop", "status"].includes(verb ?? "")) {
+  if (rest.length > 0 && ["start", "fgstart", "stop", "status", "trusted"].includes(verb ?? "")) {
     console.error(`olliesrv: ${verb} takes no argument ${JSON.stringify(rest[0])} (see olliesrv --help)`);
     return 2;
   }
@@ -56,6 +67,12 @@ async function main(args: string[]): Promise<number> {
       return status(flags);
     case "config":
       return configCommand(rest, flags.config);
+    case "trust":
+      return trust(rest, values.yes);
+    case "untrust":
+      return untrust(rest);
+    case "trusted":
+      return trusted();
     default:
       console.error(verb ? `olliesrv: unknown verb ${JSON.stringify(verb)}\n${usage}` : usage);
       return 2;

@@ -2,7 +2,7 @@
  * Finds and imports the user's config. The package's own is compiled and imported natively; a user's file goes through
  * jiti, whose aliases lead to this package's copies, so that a folder without node_modules can import `ollie`.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -13,6 +13,8 @@ import { parseAddr } from "../ninep/addr.ts";
 import type { Use } from "../plugin.ts";
 import type { Config } from "./define.ts";
 import { configDir, makeDir, packageRoot } from "./paths.ts";
+import { readRegular } from "./regular.ts";
+import { isTrusted } from "./trust.ts";
 
 export interface Loaded {
   config: Config;
@@ -24,7 +26,7 @@ export interface Loaded {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Search order: --config, $OLLIE_CONFIG, ./ollie.config.ts of a trusted folder, {cfg}/ollie.config.ts, the package's own. */
+/** Search order: --config, $OLLIE_CONFIG, ./ollie.config.ts where it is trusted, {cfg}/ollie.config.ts, the package's own. */
 export function findConfig(asked: string | undefined, cwd: string, env: Env): { file: string; why: string } {
   const named = asked ?? env.OLLIE_CONFIG;
   if (named) {
@@ -33,20 +35,16 @@ export function findConfig(asked: string | undefined, cwd: string, env: Env): { 
     return { file, why: asked ? "--config" : "$OLLIE_CONFIG" };
   }
   const here = join(cwd, "ollie.config.ts");
-  if (existsSync(here) && cwd !== packageRoot() && isTrusted(cwd, env))
-    return { file: here, why: "this trusted folder" };
+  if (cwd !== packageRoot() && isTrustedFile(here, env)) return { file: here, why: "trusted in this folder" };
   const users = join(configDir(env), "ollie.config.ts");
   if (existsSync(users)) return { file: users, why: "the user's config" };
   return { file: ownConfig(), why: "ollie's own" };
 }
 
-/** Trust is stored outside of the folder, one real path a line, because a project's config can widen rights. */
-export function isTrusted(folder: string, env: Env): boolean {
+function isTrustedFile(path: string, env: Env): boolean {
   try {
-    const real = realpathSync(folder);
-    return readFileSync(join(configDir(env), "trusted"), "utf8")
-      .split("\n")
-      .includes(real);
+    const file = readRegular(path);
+    return file !== undefined && isTrusted(file, env);
   } catch {
     return false;
   }
