@@ -1,5 +1,6 @@
 /** One Landlock ruleset from resolved rules (landlock(7)): files, TCP ports and scopes together, because rulesets that are stacked lose REFER. */
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { realPathOf } from "#core";
 import type { Mode, Rules } from "#plugins/sandbox";
 import type { Native } from "./native.ts";
 
@@ -105,7 +106,8 @@ function addPath(native: Native, ruleset: number, path: string, wanted: number, 
   }
   try {
     const stat = fstatSync(fd, { bigint: true });
-    if (id && id !== `${stat.dev}:${stat.ino}`)
+    // A folder above it may be a link by now, which is followed.
+    if ((id && id !== `${stat.dev}:${stat.ino}`) || (id !== undefined && (realPathOf(fd) ?? path) !== path))
       throw new Error(`${path} was replaced while the sandbox was made, run the call again`);
     const allowed = stat.isDirectory() ? wanted : wanted & ofFiles;
     if (allowed === 0) return;

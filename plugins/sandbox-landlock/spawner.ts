@@ -47,7 +47,7 @@ export async function confinedSpawner(program: URL, rules: Rules): Promise<Confi
   const children = new Map<number, EventEmitter>();
   const gone = new Promise<never>((_, reject) => {
     worker.once("error", reject);
-    worker.once("exit", () => reject(new Error("it ended at once")));
+    worker.once("exit", (code) => reject(new Error(`it ended at once (status ${code})`)));
   });
   gone.catch(() => {});
   const [told] = (await Promise.race([once(worker, "message"), gone])) as [Told];

@@ -38,14 +38,15 @@ export type Answer = { pid: number } | { failed: Fault } | { thrown: Fault };
 /** To the parent, unasked. */
 export type Told = { ready: true } | { fault: string } | { id: number; code: number | null; signal: string | null };
 
-/** Tells `ready`, or why it can not be: then it ends. */
+/** Tells `ready`, or why it can not be. */
 export async function spawnerThread(data: ThreadData, tell: (told: Told) => void): Promise<void> {
   try {
     const native = await loadNative();
     confine(native, data.rules, [process.pid, native.threadId()]);
   } catch (error) {
     tell({ fault: (error as Error).message });
-    return data.port.close();
+    // The parent ends it: where a thread ends at once, what it told last is lost now and then.
+    return data.port.ref();
   }
   const answered = new Int32Array(data.answered);
   data.port.on("message", (request: SpawnRequest) => {

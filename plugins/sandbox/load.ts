@@ -1,9 +1,7 @@
 /** Finds profiles: the package's, the user's over them, a trusted project's on top. Read at each call, so that a change counts at once. */
-import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { configDir, packageRoot } from "#core";
-import { realPath } from "./paths.ts";
+import { configDir, isTrusted, messageOf, packageRoot, type Regular, readRegular } from "#core";
 import { mergeProfiles, type Profile, parseProfile } from "./profile.ts";
 
 /** What a project grants itself. It counts while it is as the user trusted it, no matter what a tool writes into it. */
@@ -26,8 +24,7 @@ const stockDir = (): string => join(packageRoot(), "data", "sandbox");
 
 export function profileStore(env: NodeJS.ProcessEnv): ProfileStore {
   const parsed = new Map<string, { text: string; profile: Profile }>();
-  const read = async (file: string): Promise<Profile | undefined> => {
-    const text = textOf(file);
+  const read = async (file: string, text = textOf(file)): Promise<Profile | undefined> => {
     if (text === undefined) return undefined;
     const known = parsed.get(file);
     if (known?.text === text) return known.profile;
@@ -50,12 +47,11 @@ export function profileStore(env: NodeJS.ProcessEnv): ProfileStore {
         throw new Error(`there is no sandbox profile "${name}" (profiles: ${profileNames([stockDir(), own])})`);
       const notes: string[] = [];
       const overlay = findUp(overlayName, cwd);
-      if (overlay !== undefined) {
-        const line = `${realPath(overlay)} ${digest(overlay)}`;
-        const profile = isTrusted(line, env) ? await read(overlay) : undefined;
-        if (profile) layers.push([overlay, profile]);
-        else notes.push(`${overlay} does not count until ${join(configDir(env), "trusted")} has the line: ${line}`);
-      }
+      if (overlay && "fault" in overlay) notes.push(`${overlay.fault}: it does not count`);
+      // What was compared is what counts: the file may be another a moment later.
+      else if (overlay && isTrusted(overlay, env))
+        layers.push([overlay.real, (await read(overlay.real, overlay.bytes.toString("utf8"))) as Profile]);
+      else if (overlay) notes.push(`${overlay.real} does not count until you trust it: olliesrv trust ${overlay.real}`);
       const [first, ...rest] = layers.map(([, profile]) => profile);
       return {
         profile: rest.reduce(mergeProfiles, first as Profile),
@@ -87,18 +83,15 @@ function profileNames(dirs: readonly string[]): string {
   return [...new Set(names)].sort().join(" ") || "none";
 }
 
-function findUp(name: string, from: string): string | undefined {
+/** The first of that name in `from` and above it. Tools write there: what is no file must not hold us up. */
+function findUp(name: string, from: string): Regular | { fault: string } | undefined {
   for (let dir = from; ; dir = dirname(dir)) {
-    if (textOf(join(dir, name)) !== undefined) return join(dir, name);
+    try {
+      const found = readRegular(join(dir, name));
+      if (found) return found;
+    } catch (error) {
+      return { fault: messageOf(error) };
+    }
     if (dir === dirname(dir)) return undefined;
   }
 }
-
-const digest = (file: string): string =>
-  createHash("sha256")
-    .update(textOf(file) ?? "")
-    .digest("hex");
-
-/** The file `trusted` has folders, a real path a line; and for a file that tools could write its SHA-256 behind the path. */
-const isTrusted = (line: string, env: NodeJS.ProcessEnv): boolean =>
-  (textOf(join(configDir(env), "trusted")) ?? "").split("\n").includes(line);

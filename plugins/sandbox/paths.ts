@@ -1,8 +1,8 @@
 /** From what a profile writes to real paths: placeholders, patterns, links. */
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, realpathSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { configDir, dataDir, expandHome, packageRoot } from "#core";
+import { configDir, dataDir, expandHome, packageRoot, readRegular, realPathOf } from "#core";
 
 export interface PlaceholderContext {
   cwd: string;
@@ -19,6 +19,28 @@ export function realPath(path: string): string | undefined {
     return undefined;
   }
 }
+
+/**
+ * `device:inode` of what lies at a real path; undefined where nothing does, or where a link leads elsewhere by now: whoever
+ * may write in a folder above could put one there between two looks.
+ */
+export function identityOf(path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+  } catch {
+    return undefined;
+  }
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return (realPathOf(fd) ?? path) === path ? `${dev}:${ino}` : undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+// asm-generic/fcntl.h
+const O_PATH = 0o10000000;
 
 /** What `{NAME}` stands for: none, one or more paths. */
 function valuesOf(name: string, { cwd, tmp, toolDirs, env }: PlaceholderContext): readonly string[] {
@@ -100,8 +122,8 @@ function namesIn(dir: string): string[] {
 }
 
 /**
- * Where git keeps a worktree's state: its own folder and the one that all worktrees share. Only where they name this
- * worktree in turn: the file `.git` is a tool's to write, and could name any folder.
+ * Where git keeps the state of a worktree (its own folder and the one that all worktrees share) or of a submodule. Only where
+ * that names this place in turn: the file `.git` is a tool's to write, and could name any folder, or be a link to another's.
  */
 function gitDirs(cwd: string): string[] {
   for (let dir = cwd; ; dir = dirname(dir)) {
@@ -109,20 +131,35 @@ function gitDirs(cwd: string): string[] {
     const link = firstLine(file, "gitdir: ");
     if (link !== undefined) {
       const own = realPath(resolve(dir, link));
-      const shared = own && realPath(resolve(own, firstLine(join(own, "commondir")) ?? ""));
-      const back = own && firstLine(join(own, "gitdir"));
-      const genuine =
-        own && shared && dirname(own) === join(shared, "worktrees") && back && realPath(back) === realPath(file);
-      return genuine ? [own, shared] : [];
+      return own === undefined || realPath(file) !== file ? [] : (worktreeDirs(own, file) ?? submoduleDirs(own, dir));
     }
     if (dir === dirname(dir) || realPath(file) !== undefined) return [];
   }
 }
 
+/** Undefined: `own` is no worktree's, or that of another than `file` belongs to. */
+function worktreeDirs(own: string, file: string): string[] | undefined {
+  const common = firstLine(join(own, "commondir"));
+  const back = firstLine(join(own, "gitdir"));
+  if (common === undefined || back === undefined || realPath(resolve(own, back)) !== file) return undefined;
+  const shared = realPath(resolve(own, common));
+  return shared !== undefined && dirname(own) === join(shared, "worktrees") ? [own, shared] : undefined;
+}
+
+/** None: `own` is no submodule's, or that of another than `dir`. */
+function submoduleDirs(own: string, dir: string): string[] {
+  const named = /^\s*worktree\s*=\s*(.*?)\s*$/m.exec(textOf(join(own, "config")) ?? "")?.[1];
+  return named !== undefined && realPath(resolve(own, named)) === dir ? [own] : [];
+}
+
 function firstLine(file: string, start = ""): string | undefined {
+  const line = textOf(file)?.split("\n", 1)[0];
+  return line?.startsWith(start) ? line.slice(start.length).trim() : undefined;
+}
+
+function textOf(file: string): string | undefined {
   try {
-    const [line = ""] = readFileSync(file, "utf8").split("\n");
-    return line.startsWith(start) ? line.slice(start.length).trim() : undefined;
+    return readRegular(file, 65_536)?.bytes.toString("utf8");
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 /** From a profile to rules: real paths that exist, and none that would let a tool change what confines it. */
-import { lstatSync, statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { configDir, dataDir, packageRoot } from "#core";
-import { expandPath, type PlaceholderContext, realPath } from "./paths.ts";
+import { expandPath, identityOf, type PlaceholderContext, realPath } from "./paths.ts";
 import type { Profile } from "./profile.ts";
 import { canWrite, type Grant, isInside, type Mode, type Rules, wider } from "./rules.ts";
 
@@ -15,12 +15,22 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
   const links: Rules["links"] = [];
   const modes = new Map<string, Mode>();
   const guarded = guard(context);
-  for (const [written, mode] of profile.paths) {
-    const expanded = expanding(written, context, fail);
-    const there = expanded.flatMap((path) => realPath(path) ?? []);
-    if (there.length < Math.max(1, expanded.length)) missing.push(written);
-    for (const path of expanded)
-      if (realPath(path) !== path && isLink(path)) links.push({ path, target: realPath(path) ?? "" });
+  const wanted = [...profile.paths].map(([written, mode]) => ({
+    ...{ written, mode },
+    paths: expanding(written, context, fail).map((path) => ({ path, real: realPath(path) })),
+  }));
+  const steered = steering(
+    context,
+    wanted.flatMap(({ mode, paths }) => (canWrite(mode) ? paths : [])),
+  );
+  for (const { written, mode, paths } of wanted) {
+    const led = paths.filter(steered(written));
+    for (const { path, real } of led)
+      notes.push(`${written} (${path}) is left out: a link that tools can make leads to ${real}`);
+    const expanded = paths.filter((one) => !led.includes(one));
+    const there = expanded.flatMap(({ real }) => real ?? []);
+    if (there.length < Math.max(1 - led.length, expanded.length)) missing.push(written);
+    for (const { path, real } of expanded) if (real !== path && isLink(path)) links.push({ path, target: real ?? "" });
     for (const path of there) {
       const { fault, instead } = guarded(path, mode, written);
       if (fault !== undefined && instead === undefined) throw fail(fault);
@@ -61,11 +71,33 @@ function expanding(written: string, context: PlaceholderContext, fail: (what: st
   }
 }
 
+interface Found {
+  path: string;
+  /** Undefined: nothing is there. */
+  real: string | undefined;
+}
+
+/**
+ * Tells the paths that lead where a tool wants: what lies in a folder that tools write has to stay in it, and what was resolved before
+ * is what it was. Else a link in place of `{CWD}/build`, or of the working directory, would grant what it leads to.
+ */
+function steering({ cwd }: PlaceholderContext, writable: readonly Found[]) {
+  const resolved = ["{CWD}", "{GITDIR}"];
+  const roots = [...writable, { path: cwd, real: cwd }];
+  return (written: string) =>
+    ({ path, real }: Found): boolean =>
+      real !== undefined &&
+      ((resolved.includes(written) && real !== path) ||
+        roots.some(
+          (root) => path !== root.path && isInside(path, root.path) && !isInside(real, root.real ?? root.path),
+        ));
+}
+
 function grantsOf(modes: ReadonlyMap<string, Mode>): Grant[] {
   const grants: Grant[] = [];
   for (const [path, mode] of modes) {
-    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-    if (stat) grants.push({ path, mode, id: `${stat.dev}:${stat.ino}` });
+    const id = identityOf(path);
+    if (id !== undefined) grants.push({ path, mode, id });
   }
   return grants.sort((a, b) => (a.path < b.path ? -1 : 1));
 }

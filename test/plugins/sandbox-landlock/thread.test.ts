@@ -1,5 +1,14 @@
 import { once } from "node:events";
-import { closeSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -103,3 +112,13 @@ test.skipIf(!here.landlock)("a folder that was replaced since the rules were mad
   if (own) own.id = "1:1";
   await expect(confinedSpawner(pathToFileURL(program), changed)).rejects.toThrow("was replaced while");
 });
+
+test.skipIf(!here.landlock)(
+  "a folder that is reached through a link by now is refused, whatever lies there",
+  async () => {
+    mkdirSync(join(base, "outside", "in"), { recursive: true });
+    symlinkSync(join(base, "outside"), join(base, "swapped"));
+    const led = grant(join(base, "outside", "in"), "rwx").map((one) => ({ ...one, path: join(base, "swapped", "in") }));
+    await expect(confinedSpawner(pathToFileURL(program), rules({ grants: led }))).rejects.toThrow("was replaced while");
+  },
+);

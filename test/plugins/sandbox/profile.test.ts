@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { packageRoot } from "#core";
+import { packageRoot, type Regular, readRegular } from "#core";
 import { profileStore, type Rules, resolveRules, widerThan } from "#plugins/sandbox";
+import { trustFiles } from "../../../core/config/trust.ts";
 import { mergeProfiles, parseProfile } from "../../../plugins/sandbox/profile.ts";
 
 let base: string;
@@ -125,6 +126,54 @@ describe("paths", () => {
     expect(await granted(at("work"))).toEqual([]);
     writeFileSync(at("work/.git"), `gitdir: ${at("repo/.git/worktrees/tree")}\n`);
     expect(await granted(at("work"))).toEqual([]);
+    // A link to the file of another worktree, which names that in turn.
+    rmSync(at("work/.git"));
+    symlinkSync(at("tree/.git"), at("work/.git"));
+    expect(await granted(at("work"))).toEqual([]);
+  });
+
+  test("a submodule's folder, where it names it in turn", async () => {
+    const git = (cwd: string, ...args: string[]) => {
+      const given = ["-c", "user.name=n", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+      const { status, stderr } = spawnSync("git", [...given, ...args], { cwd, encoding: "utf8" });
+      expect([args, status, stderr]).toEqual([args, 0, expect.anything()]);
+    };
+    for (const repo of ["part", "whole"]) {
+      make(repo);
+      git(at(repo), "init", "-q");
+      git(at(repo), "commit", "-q", "--allow-empty", "-m", "x");
+    }
+    git(at("whole"), "submodule", "--quiet", "add", at("part"), "sub");
+    const granted = async (cwd: string) =>
+      modes(resolveRules("p", await parse('filesystem: { rw: ["{GITDIR}"] }'), { ...context(), cwd }));
+    expect(await granted(at("whole/sub"))).toEqual({ [at("whole/.git/modules/sub")]: "rw" });
+    git(at("whole/sub"), "worktree", "add", "-q", at("subtree"));
+    expect(await granted(at("subtree"))).toEqual({
+      [at("whole/.git/modules/sub")]: "rw",
+      [at("whole/.git/modules/sub/worktrees/subtree")]: "rw",
+    });
+    writeFileSync(at("work/.git"), `gitdir: ${at("whole/.git/modules/sub")}\n`);
+    expect(await granted(at("work"))).toEqual({});
+  });
+
+  test("a link that a tool puts in place of what is granted leads nowhere", async () => {
+    for (const dir of ["work/build", "work/.git/objects", "secret", "home/.cache/x", "tmp/agent"]) make(dir);
+    const yaml = `filesystem: { rwx: ["{CWD}", "{TMPDIR}", "{HOME}/.cache"], rw: ["{CWD}/build", "{TMPDIR}/agent", "{HOME}/.cache/x"] }`;
+    const before = modes(await rules(yaml));
+    expect(before).not.toHaveProperty(at("secret"));
+    for (const dir of ["work/build", "home/.cache/x", "tmp/agent"]) {
+      rmSync(at(dir), { recursive: true });
+      symlinkSync(at("secret"), at(dir));
+      const after = await rules(yaml);
+      expect([dir, modes(after)[at("secret")]]).toEqual([dir, undefined]);
+      expect(after.notes.join()).toContain(`is left out: a link that tools can make leads to ${at("secret")}`);
+    }
+    rmSync(at("work"), { recursive: true });
+    symlinkSync(at("secret"), at("work"));
+    expect(modes(await rules(yaml))).not.toHaveProperty(at("secret"));
+    expect((await rules('filesystem: { ro: ["{CWD}/../secret"] }')).grants.map(({ path }) => path)).toEqual([
+      at("secret"),
+    ]);
   });
 });
 
@@ -163,17 +212,31 @@ describe("finding", () => {
     expect(before.profile.paths.get("/mine")).toBe("ro");
     expect(before.profile.paths.get("/usr")).toBe("rox");
     expect(before.profile.paths.has("/theirs")).toBe(false);
-    const [note = ""] = before.notes;
-    expect(note).toContain(
-      `${at("work/.ollie-sandbox.yaml")} does not count until ${at("cfg/trusted")} has the line: `,
-    );
-    writeFileSync(at("cfg/trusted"), `${at("work")}\n`);
+    const file = at("work/.ollie-sandbox.yaml");
+    const note = `${file} does not count until you trust it: olliesrv trust ${file}`;
+    expect(before.notes).toEqual([note]);
+    writeFileSync(at("cfg/trusted"), `${at("work")}\n${file}\n`);
     expect((await load()).notes).toEqual([note]);
-    writeFileSync(at("cfg/trusted"), `${note.split("the line: ")[1]}\n`);
+    trustFiles([readRegular(file) as Regular], env);
     expect((await load()).profile.paths.get("/theirs")).toBe("rw");
+    symlinkSync(file, at("home/.ollie-sandbox.yaml"));
+    expect((await profileStore(env).load("default", at("home"))).profile.paths.get("/theirs")).toBe("rw");
     writeFileSync(at("work/.ollie-sandbox.yaml"), "unconfined: true\n");
     expect((await load()).profile.unconfined).toBeUndefined();
     await expect(load("nope")).rejects.toThrow('there is no sandbox profile "nope"');
+  });
+
+  test.each([
+    ["a pipe", (path: string) => spawnSync("mkfifo", [path])],
+    ["a device without an end", (path: string) => symlinkSync("/dev/zero", path)],
+    ["a folder", (path: string) => mkdirSync(path)],
+  ])("%s in place of a file that tools can make holds nothing up", async (_what, plant) => {
+    const file = at("work/.ollie-sandbox.yaml");
+    plant(file);
+    plant(at("work/.git"));
+    const { notes, profile } = await profileStore(env).load("default", at("work"));
+    expect(notes).toEqual([`${file} is no regular file: it does not count`]);
+    expect(modes(resolveRules("default", profile, context()))[at("work")]).toBe("rwx");
   });
 
   test("every stock profile can be used, and readonly is the narrowest", async () => {
