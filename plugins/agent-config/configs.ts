@@ -1,7 +1,7 @@
 /** Finds agent configs in their folders. Nothing is cached: a changed file counts for the next agent. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf, NineError } from "#core";
+import { isTrusted, messageOf, NineError, type Regular, readRegular } from "#core";
 import { parseConfig } from "./parse.ts";
 import type { AgentConfig, AgentConfigs } from "./types.ts";
 
@@ -17,8 +17,12 @@ export function agentConfigs(dirs: () => string[]): AgentConfigs {
       if (!/^[^./\0][^/\0]*$/.test(name)) throw unknown(name, names());
       for (const dir of dirs()) {
         const file = join(dir, `${name}.json`);
-        const text = read(name, file);
-        if (text !== undefined) return parseConfig(name, file, text);
+        const found = read(name, file);
+        if (found)
+          return {
+            ...parseConfig(name, file, found.bytes.toString("utf8")),
+            ...{ real: found.real, trusted: isTrusted(found, process.env) },
+          };
       }
       if (name === "default") return empty(name);
       throw unknown(name, names());
@@ -39,12 +43,10 @@ function list(dir: string): string[] {
   }
 }
 
-function read(name: string, file: string): string | undefined {
+function read(name: string, file: string): Regular | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return readRegular(file);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new NineError(`agent ${name}: its config can not be read: ${messageOf(error)}`);
   }
 }

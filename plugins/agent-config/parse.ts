@@ -57,7 +57,8 @@ export function parseConfig(name: string, file: string, text: string): AgentConf
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw bad(`broken JSON: ${messageOf(error)}`);
+    // Without the snippet: where a tool put a link, it would be of the file that this leads to.
+    throw bad(`broken JSON: ${messageOf(error).replace(/, (\.\.\.)?".*$/s, "")}`);
   }
   const value = record.read(json);
   if (!value) throw bad("the file has to hold one JSON object");

@@ -7,6 +7,10 @@ export interface AgentConfig {
   name: string;
   /** Absolute path; undefined for the implicit empty `default`. */
   file: string | undefined;
+  /** Where what was read really lies: `file` may be a link, or lead through one. */
+  real?: string;
+  /** The user trusted this very text at that place. */
+  trusted?: boolean;
   /** One string (literal, `!command` or file) or shell commands. */
   prompt: string | string[] | undefined;
   /** False: no tool schemas at all. */

@@ -24,14 +24,22 @@ export interface Wishes {
 
 export const wishKeys = ["name", "cwd", "backend", "model", "agent"] as const;
 
-/** `names`: names of the session's agents, and of those being made. `add`: it is one of them from now on. */
+export interface Among {
+  /** Names of the session's agents, and of those being made. */
+  names: Set<string>;
+  /** The session's agents. */
+  others: readonly Runtime[];
+  /** The agent that asks; undefined: a person does. */
+  creator: Runtime | undefined;
+  /** It is one of them from now on. */
+  add: (rt: Runtime) => void;
+}
+
 export async function createAgent(
   deps: Deps,
   session: Session,
   wishes: Wishes,
-  names: Set<string>,
-  creator: Runtime | undefined,
-  add: (rt: Runtime) => void,
+  { names, others, creator, add }: Among,
 ): Promise<Runtime> {
   const what = "agent/new";
   const id = randomUUID();
@@ -55,7 +63,8 @@ export async function createAgent(
     });
     const prime = deps.prompts.prime(cwd);
     const env = Object.fromEntries(session.env);
-    const plain = creator && plainPrompt(what, config, [creator]);
+    const makers = creator ? [...others, creator] : others;
+    const plain = plainPrompt(what, config, [cwd, ...makers.map((maker) => maker.cwd)]);
     const by = { session: session.id, agent: id, depth: creator?.turn?.depth ?? 0 };
     const at = { cwd, env, prime, signal: AbortSignal.timeout(limits.render), by };
     const system = plain ?? (await deps.prompts.render(config.prompt, at));
@@ -66,7 +75,13 @@ export async function createAgent(
       {
         ...{ id, name, cwd, prime, system, agent: config.name, backend: provider.name, model: provider.model },
         ...(creator ? { creator: creator.id, depth: creator.depth + 1, bounds: boundsBelow(creator) } : {}),
-        ...{ params: config.params, tools: firstTools(deps.tools, config), plan: "", feed: "" },
+        ...{
+          params: config.params,
+          sandbox: config.sandbox ?? "",
+          tools: firstTools(deps.tools, config),
+          plan: "",
+          feed: "",
+        },
         ...{
           usage: noTotals(),
           held: false,

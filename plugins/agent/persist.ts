@@ -16,12 +16,13 @@ import { usageText } from "./totals.ts";
 
 /** JSON-able, whole. */
 export function snapshotOf(rt: Runtime): SavedAgent {
-  const { id, creator, depth, bounds, name, agent, backend, model, cwd, params, tools, plan, feed, system, prime } = rt;
+  const { id, creator, depth, bounds, name, agent, backend, model, cwd } = rt;
+  const { params, sandbox, tools, plan, feed, system, prime } = rt;
   return {
     ...rt.unknown,
     id,
     ...(creator ? { creator, depth, bounds: [...bounds] } : {}),
-    ...{ name, agent, backend, model, cwd, params, tools, plan, feed, system, prime },
+    ...{ name, agent, backend, model, cwd, params, sandbox, tools, plan, feed, system, prime },
     messages: growing(rt.history),
     tokens: rt.history.settled.tokens,
     usage: rt.totals,
@@ -62,10 +63,7 @@ export function restedLine(rt: Runtime): Addressed | undefined {
 /** Results of calls that a crash cut off. */
 export type Repairs = readonly Extract<Message, { role: "tool" }>[];
 
-/**
- * Rebuilds an agent; it starts nothing. What was cut off is repaired, said in its chat, and told to `repaired`. Its
- * backend is asked for meanwhile, so that nobody waits for it who only reads.
- */
+/** Rebuilds an agent; it starts nothing. What was cut off is repaired, said in its chat, and told to `repaired`. */
 export function restoreAgent(
   deps: Deps,
   session: Session,
@@ -104,14 +102,9 @@ export function restoreAgent(
   const cut = loaded.repaired + repairs.length;
   if (rt.inject) apply(rt, { kind: "deferred" });
   if (rt.queue.length > 0) rt.held = true;
-  void reconnect(rt);
-  // An older file knows neither: both are the config's, as for a new agent.
-  if (!Array.isArray(found.tools)) rt.tools = firstTools(deps.tools, rt.config);
-  if (found.system === undefined) rt.stale = true;
   rt.watch.set("state", rt.paused ? "paused" : "idle");
   rt.watch.set("usage", usageText(rt.totals));
   rt.watch.set("cwd", rt.cwd);
-  if (rt.history.length > 0) measure(rt);
   if (rt.history.held > 0) deps.histories.used(rt);
   const notes = [
     running && rt.history.length > 0 ? "the server ended in the middle of a turn" : "",
@@ -125,6 +118,18 @@ export function restoreAgent(
     repaired(rt, repairs);
   }
   return rt;
+}
+
+/**
+ * Behind `restoreAgent`, when all of its session are there: where they work decides what its config may have. The backend is
+ * asked for meanwhile, so that nobody waits for it who only reads.
+ */
+export function reviveAgent(rt: Runtime, found: Partial<SavedAgent>): void {
+  void reconnect(rt);
+  // An older file knows neither: both are the config's, as for a new agent.
+  if (!Array.isArray(found.tools)) rt.tools = firstTools(rt.deps.tools, rt.config);
+  if (found.system === undefined) rt.stale = true;
+  if (rt.history.length > 0) measure(rt);
 }
 
 /** Until the named config is found again: no tool beyond those that are loaded. */

@@ -1,14 +1,19 @@
 /** The backend behind an agent that was restored: asked for again, and stood for while it can not be had. */
 import { messageOf } from "#core";
 import { type Backend, BackendError } from "#plugins/backends";
+import { foldersOf, plainPrompt } from "./grow.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Takes config and backend anew where they can be had; the agent is never lost for want of them. */
 export async function reconnect(rt: Runtime): Promise<void> {
   try {
-    rt.config = rt.deps.configs.load(rt.agent);
+    const config = rt.deps.configs.load(rt.agent);
+    // It may be another than it was.
+    plainPrompt("config", config, foldersOf(rt));
+    rt.config = config;
+    rt.sandbox = config.sandbox ?? "";
   } catch (error) {
-    rt.deps.log.warn("agent config is missing", { agent: rt.id, config: rt.agent, error: messageOf(error) });
+    rt.deps.log.warn("agent config can not be used", { agent: rt.id, config: rt.agent, error: messageOf(error) });
   }
   const stand = rt.provider;
   let provider: Backend;

@@ -4,7 +4,7 @@ import type { AgentConfig } from "#plugins/agent-config";
 import { firstTools } from "./checks.ts";
 import { takeConfig } from "./config.ts";
 import { measure } from "./context.ts";
-import { plainPrompt } from "./grow.ts";
+import { foldersOf, plainPrompt } from "./grow.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { fail, info, type Runtime } from "./runtime.ts";
@@ -18,7 +18,7 @@ export async function refresh(rt: Runtime, signal: AbortSignal): Promise<void> {
     const config = rt.deps.configs.load(rt.agent);
     const system = await render(rt, config, signal);
     takeConfig(rt, config);
-    await record(rt, { kind: "set", values: { system, params: config.params } });
+    await record(rt, { kind: "set", values: { system, params: config.params, sandbox: config.sandbox ?? "" } });
     measure(rt);
   } catch (error) {
     rt.stale = true;
@@ -32,7 +32,8 @@ export async function changeConfig(rt: Runtime, name: string, signal: AbortSigna
   const system = await render(rt, config, signal);
   if (signal.aborted) return;
   takeConfig(rt, config);
-  const values = { agent: config.name, system, params: config.params, tools: firstTools(rt.deps.tools, config) };
+  const { params, sandbox = "" } = config;
+  const values = { agent: config.name, system, params, sandbox, tools: firstTools(rt.deps.tools, config) };
   await record(rt, { kind: "set", values });
   await clear(rt, signal);
 }
@@ -48,7 +49,7 @@ export async function clear(rt: Runtime, signal: AbortSignal): Promise<void> {
 }
 
 async function render(rt: Runtime, config: AgentConfig, stop: AbortSignal): Promise<string> {
-  const plain = rt.creator === undefined ? undefined : plainPrompt("config", config, rt.deps.makers(rt));
+  const plain = plainPrompt("config", config, foldersOf(rt));
   if (plain !== undefined) return plain;
   const env = Object.fromEntries(rt.session.env);
   const { cwd, prime } = rt;

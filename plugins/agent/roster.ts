@@ -7,7 +7,7 @@ import { createAgent, type Wishes, wishKeys } from "./create.ts";
 import { family } from "./family.ts";
 import { kept, record } from "./lines.ts";
 import { pause, resume } from "./loop.ts";
-import { type Addressed, type Repairs, restedLine, restoreAgent, snapshotOf } from "./persist.ts";
+import { type Addressed, type Repairs, restedLine, restoreAgent, reviveAgent, snapshotOf } from "./persist.ts";
 import { type Deps, pathOf, publish, type Runtime } from "./runtime.ts";
 import { type SavedAgent, SECTION, toSaved } from "./saved.ts";
 import { noTotals, sumOf } from "./totals.ts";
@@ -67,7 +67,7 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
     if (session.dead) throw new NineError("agent/new: session is dead");
     if (wishes.name !== undefined && taken(wishes.name))
       throw new NineError(`agent/new: name ${JSON.stringify(wishes.name)} is reserved`);
-    return createAgent(deps, session, wishes, row(session).names, creator, add);
+    return createAgent(deps, session, wishes, { names: row(session).names, others: list(session), creator, add });
   };
   const { creatorOf, children, makers, spent, emptySessions } = family(deps.sessions, list);
   /** What an agent made goes with it: agents, and sessions where nobody else is. */
@@ -161,8 +161,12 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
       restore(session, snapshot, journal) {
         const repairs: [Runtime, Repairs][] = [];
         const repaired = (rt: Runtime, results: Repairs) => void repairs.push([rt, results]);
-        for (const [found, lines] of sorted(snapshot, journal))
-          add(restoreAgent(deps, session, found, lines, repaired));
+        const restored = [...sorted(snapshot, journal)].map(([found, lines]) => {
+          const rt = restoreAgent(deps, session, found, lines, repaired);
+          add(rt);
+          return { rt, found };
+        });
+        for (const { rt, found } of restored) reviveAgent(rt, found);
         if (repairs.length > 0) queueMicrotask(() => void keepRepairs(deps, session, repairs));
       },
       transcript: async (session) => (await Promise.all(list(session).map(transcriptOf))).join("\n"),

@@ -53,6 +53,8 @@ export interface Settings {
   model: string;
   cwd: string;
   params: Params;
+  /** Name of its sandbox profile, as its config said when that was last read. Empty: it names none. */
+  sandbox: string;
   tools: string[];
   plan: string;
   feed: string;

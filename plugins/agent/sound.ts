@@ -16,6 +16,7 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
       model: "",
       cwd: homedir(),
       params: {},
+      sandbox: "",
       plan: "",
       feed: "",
       system: "",

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { boundsBelow, profilesOf } from "../../../plugins/agent/grow.ts";
-import type { Runtime } from "../../../plugins/agent/runtime.ts";
 
-const agent = (bounds: string[], sandbox?: string) =>
-  ({ bounds, config: sandbox === undefined ? {} : { sandbox } }) as unknown as Runtime;
+const agent = (bounds: string[], sandbox = "") => ({ bounds, sandbox });
 
 test("what an agent makes is bound by its profile, and by those that bind itself", () => {
   expect(profilesOf(agent([]))).toEqual([""]);

@@ -150,7 +150,7 @@ asEach(", a tool", (person) => {
     );
     const results = await rig.attempt("a1", { acts });
     const refused = (what: string, name: string) =>
-      `agent/new: config ${name} lies where agents write: it may not have ${what}`;
+      `agent/new: config ${name} lies where agents write: it may not have ${what} (olliesrv trust ${rig.work}/agents/${name}.json)`;
     expect(results.slice(0, 5)).toEqual([
       refused("hooks", "hooks"),
       refused("a prompt of commands", "commands"),
