@@ -1,7 +1,7 @@
 /** From the `prompt` of an agent's config to its system prompt. */
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { messageOf, NineError } from "#core";
+import { messageOf, NineError, type Regular, readRegular } from "#core";
 import type { Sockets } from "#plugins/identity";
 import { promptEnv } from "./env.ts";
 import { run } from "./run.ts";
@@ -52,11 +52,22 @@ async function single(
   const path = resolve(cwd, text);
   // a text of some length is no path: stat refuses it, and it is the prompt
   if (!(await stat(path).catch(() => undefined))?.isFile()) return text;
+  return textOf(path, cwd).replace(/[\r\n]+$/, "");
+}
+
+/** Where an agent works it can put a link to what only the daemon may read. */
+function textOf(path: string, cwd: string): string {
+  const fail = (why: string) => new NineError(`prompt: file ${path} can not be read: ${why}`);
+  let found: Regular | undefined;
   try {
-    return (await readFile(path, "utf8")).replace(/[\r\n]+$/, "");
+    found = readRegular(path);
   } catch (error) {
-    throw new NineError(`prompt: file ${path} can not be read: ${messageOf(error)}`);
+    throw fail(messageOf(error));
   }
+  if (!found) throw fail("it is gone");
+  if (path.startsWith(`${cwd}/`) && !found.real.startsWith(`${cwd}/`))
+    throw fail("it leads out of the working directory");
+  return found.bytes.toString("utf8");
 }
 
 /** `$NAME` and `${NAME}`; unset ones are empty. */

@@ -1,5 +1,5 @@
 /** The template command as prompt commands call it, and the stock agents that use it. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
@@ -11,7 +11,7 @@ import { render } from "../../../plugins/prompts/render.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 function place() {
-  const dir = mkdtempSync(join(tmpdir(), "ollie test-"));
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "ollie test-")));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const prompts = join(dir, "prompts");
   mkdirSync(prompts);
@@ -67,6 +67,35 @@ test("outside of a repository and of the home folder only the directory's own AG
   expect(await go(["ollie-prime agents-md"], cwd)).toBe("");
   writeFileSync(join(cwd, "AGENTS.md"), "own\n");
   expect(await go(["ollie-prime agents-md"], cwd)).toMatch(/^## Instructions .*\n\nown$/);
+});
+
+test("an AGENTS.md that leads out of its folder is not read: tools can make links", async () => {
+  const { dir } = place();
+  const cwd = join(dir, "repo");
+  mkdirSync(join(cwd, "docs"), { recursive: true });
+  mkdirSync(join(cwd, ".git"));
+  writeFileSync(join(dir, "env"), "OPENAI_API_KEY=sk-1\n");
+  symlinkSync("../env", join(cwd, "AGENTS.md"));
+  expect(await go(["ollie-prime agents-md"], cwd)).toBe(
+    `## Instructions of this project: ${cwd}/AGENTS.md\n\n(not read: it leads out of its folder, or you may not read it)`,
+  );
+  rmSync(join(cwd, "AGENTS.md"));
+  writeFileSync(join(cwd, "docs/agents.md"), "linked\n");
+  symlinkSync("docs/agents.md", join(cwd, "AGENTS.md"));
+  expect(await go(["ollie-prime agents-md"], cwd)).toMatch(/\n\nlinked$/);
+});
+
+test("of many AGENTS.md files the nearest count", async () => {
+  const { dir } = place();
+  let cwd = join(dir, "repo");
+  mkdirSync(join(cwd, ".git"), { recursive: true });
+  for (let n = 0; n < 9; n++) {
+    writeFileSync(join(cwd, "AGENTS.md"), `number ${n}\n`);
+    cwd = join(cwd, "d");
+    mkdirSync(cwd);
+  }
+  const text = await go(["ollie-prime agents-md"], cwd);
+  expect(text.match(/^number \d$/gm)).toEqual([2, 3, 4, 5, 6, 7, 8].map((n) => `number ${n}`));
 });
 
 test("a long AGENTS.md is cut and says so", async () => {

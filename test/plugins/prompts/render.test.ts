@@ -1,5 +1,5 @@
 /** Real shells, real files. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
@@ -10,7 +10,7 @@ import { run } from "../../../plugins/prompts/run.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 function tempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), "ollie-test-"));
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "ollie-test-")));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   vi.stubEnv("OLLIE_CFG_PATH", dir);
   return dir;
@@ -62,6 +62,10 @@ test("one string is a text, a command or a file", async () => {
   );
   expect(await render("!echo from $ROLE", at(dir, { ROLE: "the shell" }))).toBe("from the shell");
   expect(await render("prompt.md", at(dir))).toBe("from the file");
+  mkdirSync(join(dir, "work"));
+  symlinkSync("../prompt.md", join(dir, "work", "linked.md"));
+  await expect(render("linked.md", at(join(dir, "work")))).rejects.toThrow("it leads out of the working directory");
+  expect(await render("../prompt.md", at(join(dir, "work")))).toBe("from the file");
   expect(await render("!not\na command", at(dir))).toBe("!not\na command");
   expect(await render(dir, at(dir))).toBe(dir);
   expect(await render("x".repeat(10_000), at(dir))).toHaveLength(10_000);
