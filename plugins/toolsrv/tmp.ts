@@ -1,5 +1,6 @@
 /** Folders for temporary files: one per session, one per agent below it, 0700, gone with them. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dataDir, expandHome } from "#core";
 import { startTime } from "./sweep.ts";
@@ -13,6 +14,8 @@ export interface TmpDirs {
 }
 
 const ownerFile = ".owner";
+/** Begins the names of folders that are being removed. */
+const leaving = ".gone-";
 
 /** OLLIE_TMP_PATH, else tmp/ where ollie keeps its data. */
 export const tmpBase = (env: NodeJS.ProcessEnv): string =>
@@ -24,7 +27,17 @@ const short = (id: string): string => id.replace(/[^0-9A-Za-z]/g, "").slice(0, 1
 export function tmpDirs(base: string): TmpDirs {
   const owner = `${process.pid} ${startTime(process.pid)}\n`;
   const sessionDir = (session: string) => join(base, short(session));
-  const remove = (dir: string) => rmSync(dir, { recursive: true, force: true });
+  // Moved to where no tool may go first: else one that still runs could put a link in place of a folder in it that is
+  // just being emptied, and the files which that leads to would be removed.
+  const remove = (dir: string) => {
+    const gone = join(base, `${leaving}${randomUUID()}`);
+    try {
+      renameSync(dir, gone);
+    } catch {
+      return; // it is not there
+    }
+    rmSync(gone, { recursive: true, force: true });
+  };
   return {
     of(session, agent) {
       const mine = sessionDir(session);
@@ -38,7 +51,8 @@ export function tmpDirs(base: string): TmpDirs {
       remove(agent === undefined ? sessionDir(session) : join(sessionDir(session), short(agent)));
     },
     wipeDead() {
-      for (const name of entries(base)) if (isDead(join(base, name, ownerFile))) remove(join(base, name));
+      for (const name of entries(base))
+        if (name.startsWith(leaving) || isDead(join(base, name, ownerFile))) remove(join(base, name));
     },
   };
 }

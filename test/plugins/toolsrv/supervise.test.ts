@@ -303,17 +303,6 @@ describe("toolsrv", () => {
     expect(existsSync(dirs[0] ?? "")).toBe(false);
   });
 
-  test("only folders of dead daemons are wiped at start", () => {
-    const tmp = tmpDirs(join(base, "tmp"));
-    const mine = tmp.of(session, agent).session;
-    const dead = join(base, "tmp", "dead");
-    const foreign = join(base, "tmp", "foreign");
-    for (const dir of [dead, foreign]) mkdirSync(dir);
-    writeFileSync(join(dead, ".owner"), `${process.pid} 1\n`);
-    tmp.wipeDead();
-    expect([mine, dead, foreign].map((dir) => existsSync(dir))).toEqual([true, false, true]);
-  });
-
   test("ending an agent ends what its calls left, not what others left", async () => {
     const other = randomUUID();
     const pidOf = async (who: string) =>
