@@ -1,12 +1,12 @@
 /**
  * The body of a spawner thread: it confines itself, then starts programs, which inherit what it is confined to. The main
- * thread of toolsrv stays free; it waits for each answer, as it would for its own fork.
+ * thread of toolsrv waits for each answer, and for the programs.
  */
-import { type ChildProcess, spawn } from "node:child_process";
 import type { MessagePort } from "node:worker_threads";
 import type { Rules } from "#plugins/sandbox";
 import { confine } from "./confine.ts";
 import { loadNative } from "./native.ts";
+import { type Start, starter, type Where } from "./start.ts";
 
 export interface ThreadData {
   kind: "ollie-spawner";
@@ -17,30 +17,25 @@ export interface ThreadData {
   answered: SharedArrayBuffer;
 }
 
-export interface SpawnRequest {
-  id: number;
+export interface StartRequest {
   file: string;
-  args: string[];
-  cwd: string;
-  env: Record<string, string>;
-  /** Descriptors of the process, which its 0, 1, 2, … become. */
-  stdio: number[];
-}
-
-export interface Fault {
-  message: string;
-  code: string | undefined;
+  args: readonly string[];
+  /** Descriptors are the process's, which all its threads share. */
+  where: Where;
 }
 
 /** In answer to each request, in order. */
-export type Answer = { pid: number } | { failed: Fault } | { thrown: Fault };
+export type Answer = { pid: number } | { message: string; code: string | undefined };
 
-/** To the parent, unasked. */
-export type Told = { ready: true } | { fault: string } | { id: number; code: number | null; signal: string | null };
+/** To the parent, once. */
+export type Told = { ready: true } | { fault: string };
 
 /** Tells `ready`, or why it can not be. */
 export async function spawnerThread(data: ThreadData, tell: (told: Told) => void): Promise<void> {
+  let start: Start;
   try {
+    // All that it needs is loaded before: afterwards it may be out of reach.
+    start = starter((await import("koffi")).default);
     const native = await loadNative();
     confine(native, data.rules, [process.pid, native.threadId()]);
   } catch (error) {
@@ -49,32 +44,19 @@ export async function spawnerThread(data: ThreadData, tell: (told: Told) => void
     return data.port.ref();
   }
   const answered = new Int32Array(data.answered);
-  data.port.on("message", (request: SpawnRequest) => {
-    start(request, tell, (answer) => {
-      data.port.postMessage(answer);
-      Atomics.add(answered, 0, 1);
-      Atomics.notify(answered, 0);
-    });
+  data.port.on("message", (request: StartRequest) => {
+    data.port.postMessage(answer(start, request));
+    Atomics.add(answered, 0, 1);
+    Atomics.notify(answered, 0);
   });
   tell({ ready: true });
 }
 
-const faultOf = (error: NodeJS.ErrnoException): Fault => ({ message: error.message, code: error.code });
-
-function start(request: SpawnRequest, tell: (told: Told) => void, answer: (answer: Answer) => void): void {
-  const { id, file, args, cwd, env, stdio } = request;
-  let child: ChildProcess;
+function answer(start: Start, { file, args, where }: StartRequest): Answer {
   try {
-    child = spawn(file, args, { cwd, env, stdio, detached: true });
+    return { pid: start(file, args, where) };
   } catch (error) {
-    return answer({ thrown: faultOf(error as NodeJS.ErrnoException) });
+    const { message, code } = error as NodeJS.ErrnoException;
+    return { message, code };
   }
-  const { pid } = child;
-  if (pid === undefined) {
-    child.once("error", (error) => answer({ failed: faultOf(error) }));
-    return;
-  }
-  child.on("error", () => {});
-  child.once("exit", (code, signal) => tell({ id, code, signal }));
-  answer({ pid });
 }

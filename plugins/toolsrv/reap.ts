@@ -25,7 +25,7 @@ export function reapOrphans(libc: Libc, { mine }: ReapOptions = {}): () => void 
     for (const pid of childrenOf(process.pid)) {
       if (mine?.(pid) || !isZombie(pid)) continue;
       const start = startTime(pid);
-      if (mine || seen.get(pid) === start) libc.reap(pid);
+      if (mine || seen.get(pid) === start) libc.wait(pid);
       else waiting.set(pid, start);
     }
     seen = waiting;

@@ -14,6 +14,7 @@ const exported = `
   export { supervisor } from "./plugins/toolsrv/supervise.ts";
   export { tmpDirs } from "./plugins/toolsrv/tmp.ts";
   export { run } from "./plugins/toolsrv/server/run.ts";
+  export { children } from "./plugins/toolsrv/server/children.ts";
   export { createSpawner } from "./plugins/toolsrv/server/spawn.ts";
 `;
 
@@ -49,20 +50,21 @@ export const bareSpawn = () =>
     child.on("close", () => resolve());
   });
 
-/** Runs command lines as toolsrv does, in this process. */
-export async function runner() {
-  const { loadLibc, createSpawner, run } = await parts();
+/** Runs command lines as toolsrv does, in this process, unconfined; `native: false`: as it does without koffi. */
+export async function runner({ native = true } = {}) {
+  const { loadLibc, children, createSpawner, run } = await parts();
   const { libc } = await loadLibc();
   if (!libc) throw new Error("koffi is missing: npm ci");
+  const means = native ? { libc, children: children(libc) } : undefined;
+  const spawner = createSpawner(means);
+  // What was started beside Node does not keep this process alive.
+  const hold = setInterval(() => {}, 60_000);
+  atEnd(() => clearInterval(hold));
+  atEnd(() => means?.children.close());
   const signal = new AbortController().signal;
   const env = { PATH: process.env.PATH, HOME: "/", OLLIE_SESSION: "bench", TMPDIR: tmpdir() };
   return {
-    spawner: () => {
-      const made = createSpawner({ libc, cookie: `${randomUUID()}.spare.` });
-      atEnd(() => made.close());
-      return made;
-    },
-    sh: (spawner, command) => {
+    sh: (command) => {
       const cookie = `${randomUUID()}.1.`;
       const program = { exec: "/bin/sh", argv: ["-c", command], stdin: "{}\n", env, cwd: "/tmp" };
       return run({ ...program, timeout: 0, cookie }, spawner, { signal });

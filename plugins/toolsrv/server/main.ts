@@ -7,6 +7,7 @@ import { createKernel } from "#core";
 import { registry, toolDirs } from "#plugins/tools";
 import { cookieVariable, loadLibc, markTools, reapOrphans, sweep } from "#plugins/toolsrv";
 import { calls } from "./calls.ts";
+import { children } from "./children.ts";
 import { toolserver } from "./files.ts";
 import { type Entry, processes } from "./processes.ts";
 import { type Spawners, spawners } from "./spawners.ts";
@@ -37,26 +38,16 @@ for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, en
 markTools();
 const native = await loadLibc();
 const { libc } = native;
-const started = new Set<number>();
-if (libc) {
-  libc.dieWithParent();
-  libc.adoptOrphans();
-  libc.keepDescriptors();
-  libc.limitOpenFiles(openFiles);
-  libc.hideMemory();
-  reapOrphans(libc, { mine: (pid) => started.has(pid) });
+const means = libc && { libc, children: children(libc) };
+if (means) {
+  means.libc.dieWithParent();
+  means.libc.adoptOrphans();
+  means.libc.keepDescriptors();
+  means.libc.limitOpenFiles(openFiles);
+  means.libc.hideMemory();
+  reapOrphans(means.libc, { mine: means.children.has });
 }
-pool = spawners({
-  program: new URL(import.meta.url),
-  libc,
-  cookie: `${cookie}.spare.`,
-  onStart(child) {
-    const { pid } = child;
-    if (pid === undefined) return;
-    started.add(pid);
-    child.once("exit", () => started.delete(pid));
-  },
-});
+pool = spawners({ program: new URL(import.meta.url), means });
 
 const tools = registry(() => toolDirs(process.env), process.env);
 const runs = pool;

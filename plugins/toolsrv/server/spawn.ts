@@ -1,15 +1,17 @@
-/**
- * The one place that starts a tool's program. A shell that was forked ahead waits for the next call, because the fork is
- * most of what a start costs; where none waits, or it can not be told what to run, a new one is started.
- */
+/** The one place that starts a tool's program. */
+import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
+import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import type { Launch, Launched } from "#plugins/sandbox-landlock";
-import { cookieVariable, isZombie, type Libc, signal } from "#plugins/toolsrv";
-import { launchHere, type Opened, open, type Plumbing, writer } from "./pipes.ts";
-import { type Command, canTell, plainEnv, scriptOf, wordsOf } from "./script.ts";
+import type { Start } from "#plugins/sandbox-landlock";
+import type { Libc } from "#plugins/toolsrv";
+import type { Children, Launched } from "./children.ts";
 
-export interface Program extends Command {
+export interface Program {
+  exec: string;
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
   /** What it reads; then end of file. */
   stdin: string;
 }
@@ -22,122 +24,97 @@ export interface Started {
 }
 
 export interface Spawner {
-  /** Starts it in a session of its own, without a terminal. Throws where there is no descriptor left. */
+  /** Starts it in a session of its own, without a terminal. Throws what it could not be started for. */
   start(program: Program): Started;
-  /** Forks a shell ahead, unless one waits. */
-  prepare(): void;
-  /** Pid of the shell that waits. */
-  readonly spare: number | undefined;
-  /** Ends the shell that waits; nothing is forked ahead any more. */
-  close(): void;
 }
 
-export interface SpawnerOptions {
-  /** Without it nothing is forked ahead: a socket pair can not be opened by name. */
-  libc: Libc | undefined;
-  /** OLLIE_PROC of the spare, until it becomes a program. */
-  cookie: string;
-  /** Told each process at once, before it can have ended. */
-  onStart?: (child: Launched) => void;
-  /** Starts a program; needs libc. Default: from this thread. */
-  launch?: Launch;
+/** What is there with koffi. */
+export interface Means {
+  libc: Libc;
+  children: Children;
 }
 
-/** Milliseconds until the next spare is forked, which takes some itself: not before the result of the call is on its way. */
-const renewal = { ended: 2, began: 50 };
+type Opened = Started & { stdin: Writable };
 
-/** One for each set of rules that tools run under: what it starts inherits what its thread is confined to. */
-export function createSpawner({ libc, cookie, onStart = () => {}, launch = launchHere }: SpawnerOptions): Spawner {
-  const plumbing = libc && { libc, launch };
-  const base = { PATH: process.env.PATH ?? "/usr/bin:/bin", [cookieVariable]: cookie };
-  let spare: (Opened & { script: Writable }) | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
-
-  const drop = () => {
-    if (spare?.child.pid !== undefined) signal(spare.child.pid, "SIGKILL");
-    for (const end of [spare?.script, spare?.stdin, spare?.output]) end?.destroy();
-    spare = undefined;
-  };
-
-  const prepare = () => {
-    if (!plumbing || spare || closed) return;
-    let pipe: [number, number] | undefined;
-    let shell: Opened;
-    try {
-      pipe = plumbing.libc.pipe();
-      shell = open(plumbing, ["/bin/sh", "-c", ". /dev/fd/3"], { cwd: "/", env: base }, pipe[0]);
-      closeSync(pipe[0]);
-    } catch {
-      // No descriptor is left: a call will say so where it fails for the same reason.
-      for (const end of pipe ?? []) closeSync(end);
-      return;
-    }
-    onStart(shell.child);
-    const mine = { ...shell, script: writer(pipe[1]) };
-    spare = mine;
-    const gone = () => {
-      if (spare === mine) drop();
-    };
-    shell.child.once("exit", gone).once("error", gone);
-  };
-
-  const renew = (ms: number) => {
-    clearTimeout(timer);
-    if (!closed) timer = setTimeout(prepare, ms).unref();
-  };
-
-  /** The spare, told to become `program`; undefined: there is none that can. It serves once. */
-  const tell = (program: Program): Opened | undefined => {
-    const pid = spare?.child.pid;
-    if (!spare || pid === undefined || isZombie(pid) || !canTell(program)) return undefined;
-    const shell = spare;
-    spare = undefined;
-    shell.script.end(scriptOf(program, Object.keys(base)));
-    return shell;
-  };
-
-  const fresh = (program: Program): Opened => {
-    const opened = (plumbing && direct(plumbing, program)) ?? throughShell(plumbing, program);
-    onStart(opened.child);
+/** Without `means` Node's own spawn and its socket pairs serve. `start`: default from this thread, with its rights. */
+export const createSpawner = (means: Means | undefined, start = means?.libc.start): Spawner => ({
+  start(program) {
+    const opened = means && start ? throughPipes(means, start, program) : throughSocketPairs(program);
+    opened.stdin.end(program.stdin);
     return opened;
-  };
+  },
+});
 
-  return {
-    start(program) {
-      const shell = tell(program) ?? fresh(program);
-      let lasting = 2;
-      const over = () => --lasting === 0 && setImmediate(renew, renewal.ended);
-      shell.child.once("exit", over);
-      shell.output.once("close", over);
-      renew(renewal.began);
-      shell.stdin.end(program.stdin);
-      return shell;
-    },
-    prepare,
-    get spare() {
-      return spare?.child.pid;
-    },
-    close() {
-      closed = true;
-      clearTimeout(timer);
-      drop();
-    },
+function throughPipes({ libc, children }: Means, start: Start, program: Program): Opened {
+  const fds: number[] = [];
+  const pipe = (): [number, number] => {
+    const ends = libc.pipe();
+    fds.push(...ends);
+    return ends;
   };
-}
-
-/** Undefined: it is a script that does not say who runs it. */
-function direct(plumbing: Plumbing, { exec, argv, cwd, env }: Program): Opened | undefined {
+  const close = (fd: number) => {
+    closeSync(fd);
+    fds.splice(fds.indexOf(fd), 1);
+  };
   try {
-    return open(plumbing, [exec, ...argv], { cwd, env: { ...env } });
+    const stdin = pipe();
+    const output = pipe();
+    const pid = begin(start, program, [stdin[0], output[1], output[1]]);
+    const child = children.adopt(pid);
+    // Our copies of its ends: as long as one is open, the other side never sees the end.
+    close(stdin[0]);
+    close(output[1]);
+    return { child, stdin: writer(stdin[1]), output: new Socket({ fd: output[0], readable: true, writable: false }) };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOEXEC") return undefined;
+    for (const fd of fds) closeSync(fd);
     throw error;
   }
 }
 
-/** The shell joins the two outputs, so that their order is kept, and becomes the program. */
-function throughShell(plumbing: Plumbing | undefined, program: Program): Opened {
-  const words = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
-  return open(plumbing, words, { cwd: program.cwd, env: plainEnv(program) });
+function begin(start: Start, { exec, argv, cwd, env }: Program, stdio: number[]): number {
+  try {
+    return start(exec, argv, { cwd, env, stdio });
+  } catch (error) {
+    // A script that does not say who runs it.
+    if ((error as NodeJS.ErrnoException).code !== "ENOEXEC") throw error;
+    return start("/bin/sh", [exec, ...argv], { cwd, env, stdio });
+  }
+}
+
+/** Nobody need read what is written here: a pipe that breaks is no fault. */
+function writer(fd: number): Socket {
+  const socket = new Socket({ fd, readable: false, writable: true });
+  return socket.on("error", () => {});
+}
+
+/** A shell joins the two outputs, so that their order is kept, and becomes the program. */
+function throughSocketPairs(program: Program): Opened {
+  const words = ["-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
+  const { cwd } = program;
+  const child = spawn("/bin/sh", words, {
+    cwd,
+    env: plainEnv(program),
+    detached: true,
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  child.on("error", () => {});
+  child.stdin.on("error", () => {});
+  // The pair is readable from both ends: without this, a program that asks its stderr would wait for ever.
+  (child.stdout as Socket).end();
+  return { child, stdin: child.stdin, output: child.stdout };
+}
+
+/** Names that a shell exports as they are, and gives no meaning of its own. */
+const plain =
+  /^(?!(?:UID|EUID|PPID|GROUPS|SHELLOPTS|BASH.*|OPT.*|LINENO|FUNCNAME|IFS|PS\d|ENV|CDPATH|MAIL.*)$)[A-Za-z_]\w*$/;
+
+/** The variables that a shell can be started with and passes on. */
+const plainEnv = ({ env }: Program): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => plain.test(name)));
+
+/** The words to start it: variables that a shell would drop or take for itself are set by env(1). */
+function wordsOf({ exec, argv, env }: Program): string[] {
+  const others = Object.entries(env).filter(([name]) => !plain.test(name));
+  const set = others.map(([name, value]) => `${name}=${value}`);
+  return [...(set.length > 0 ? ["/usr/bin/env", "--", ...set] : []), exec, ...argv];
 }

@@ -1,18 +1,20 @@
-/** A spawner for each set of rules that calls come with. Each has a thread, a shell forked ahead, and its programs in one domain. */
+/** A spawner for each set of rules that calls come with. Each has a thread, and its programs are in one domain. */
 import type { Rules } from "#plugins/sandbox";
-import { type Confined, confinedSpawner } from "#plugins/sandbox-landlock";
-import { createSpawner, type Spawner, type SpawnerOptions } from "./spawn.ts";
+import { type Confined, confinedSpawner, type Start } from "#plugins/sandbox-landlock";
+import { createSpawner, type Means, type Spawner } from "./spawn.ts";
 
 export interface Spawners {
   /** Undefined: with toolsrv's own rights. Rejects with one sentence where the rules can not be enforced. */
   for(rules: Rules | undefined): Promise<Spawner>;
   /** Sets of rules that have a thread. */
   readonly size: number;
-  /** Ends all threads and shells that wait. */
+  /** Ends all threads. */
   close(): void;
 }
 
-export interface SpawnersOptions extends Omit<SpawnerOptions, "launch"> {
+export interface SpawnersOptions {
+  /** Undefined: there is no koffi, and nothing can be confined. */
+  means: Means | undefined;
   /** The file that runs a spawner thread. */
   program: URL;
   /** Most threads at once; the longest unused goes where it runs nothing. Default 8. */
@@ -26,13 +28,12 @@ interface Entry {
   running: number;
 }
 
-export function spawners({ program, limit = 8, ...options }: SpawnersOptions): Spawners {
-  let plain: Spawner | undefined;
+export function spawners({ program, limit = 8, means }: SpawnersOptions): Spawners {
+  const plain = createSpawner(means);
   const entries = new Map<string, Entry>();
 
-  const drop = (key: string, { spawner, confined }: Entry) => {
+  const drop = (key: string, { confined }: Entry) => {
     entries.delete(key);
-    spawner.then((it) => it.close()).catch(() => {});
     confined.then((it) => it.close()).catch(() => {});
   };
 
@@ -44,21 +45,15 @@ export function spawners({ program, limit = 8, ...options }: SpawnersOptions): S
 
   const make = (rules: Rules): Entry => {
     const confined = confinedSpawner(program, rules);
-    const entry: Entry = { confined, running: 0, spawner: confined.then(({ launch }) => ready(entry, launch)) };
+    const entry: Entry = { confined, running: 0, spawner: confined.then(({ start }) => counting(entry, start)) };
     return entry;
   };
 
-  const ready = (entry: Entry, launch: Confined["launch"]): Spawner => {
-    const inner = createSpawner({ ...options, launch });
-    inner.prepare();
+  const counting = (entry: Entry, start: Start): Spawner => {
+    const inner = createSpawner(means, start);
     return {
-      ...inner,
-      get spare() {
-        return inner.spare;
-      },
-      start(job) {
-        const started = inner.start(job);
-        if (started.child.pid === undefined) return started;
+      start(program) {
+        const started = inner.start(program);
         entry.running++;
         started.child.once("exit", () => entry.running--);
         return started;
@@ -68,12 +63,8 @@ export function spawners({ program, limit = 8, ...options }: SpawnersOptions): S
 
   return {
     async for(rules) {
-      if (!rules || rules.unconfined) {
-        plain ??= createSpawner(options);
-        plain.prepare();
-        return plain;
-      }
-      if (!options.libc) throw new Error("toolsrv: koffi is needed to confine tools");
+      if (!rules || rules.unconfined) return plain;
+      if (!means) throw new Error("toolsrv: koffi is needed to confine tools");
       const key = JSON.stringify(rules);
       let entry = entries.get(key);
       if (entry) entries.delete(key);
@@ -92,7 +83,6 @@ export function spawners({ program, limit = 8, ...options }: SpawnersOptions): S
       return entries.size;
     },
     close() {
-      plain?.close();
       for (const [key, entry] of entries) drop(key, entry);
     },
   };

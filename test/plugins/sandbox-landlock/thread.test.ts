@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   closeSync,
   mkdirSync,
@@ -12,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Rules } from "#plugins/sandbox";
 import { type Confined, confinedSpawner } from "#plugins/sandbox-landlock";
 import { loadLibc } from "#plugins/toolsrv";
@@ -65,9 +64,9 @@ async function run(command: string, given = rules()): Promise<{ code: number | n
   const [read, write] = libc.pipe();
   const [input, inputEnd] = libc.pipe();
   const where = { cwd: join(base, "work"), env: { PATH: "/usr/bin:/bin" }, stdio: [input, write, write] };
-  const child = spawner.launch("/bin/sh", ["-c", command], where);
+  const pid = spawner.start("/bin/sh", ["-c", command], where);
   for (const fd of [input, inputEnd, write]) closeSync(fd);
-  const [code] = await once(child, "exit");
+  const code = await vi.waitUntil(() => libc.wait(pid)).then((end) => end.code);
   const out = readFileSync(read, "utf8");
   closeSync(read);
   return { code, out };
@@ -88,15 +87,14 @@ describe.skipIf(!here.landlock)("what a spawner thread starts", () => {
     expect(out).toMatch(/CapPrm:\t0+\nCapEff:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n/);
   });
 
-  test("failures to start are those of a plain spawn", async () => {
+  test("failures to start are worded as those of a plain spawn", async () => {
     spawner = await confinedSpawner(pathToFileURL(program), rules());
+    const { start } = spawner;
     const where = { cwd: "/", env: {}, stdio: [0, 1, 2] };
-    const missing = spawner.launch("/usr/bin/none-such", [], where);
-    expect(missing.pid).toBeUndefined();
-    expect(await once(missing, "error")).toEqual([expect.objectContaining({ code: "ENOENT" })]);
-    const outside = spawner.launch(join(base, "secret"), [], where);
-    expect(await once(outside, "error")).toEqual([expect.objectContaining({ code: "EACCES" })]);
-    expect(spawner.running).toBe(0);
+    const refusal = (file: string, code: string) =>
+      expect(() => start(file, [], where)).toThrow(expect.objectContaining({ code, message: `spawn ${file} ${code}` }));
+    refusal("/usr/bin/none-such", "ENOENT");
+    refusal(join(base, "secret"), "EACCES");
   });
 
   test("the main thread of the process stays free", async () => {

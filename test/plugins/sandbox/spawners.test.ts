@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Rules, unconfinedRules } from "#plugins/sandbox";
-import { loadLibc } from "#plugins/toolsrv";
 import { type Spawners, spawners } from "../../../plugins/toolsrv/server/spawners.ts";
 import { bundle } from "../toolsrv/bundle.ts";
+import { means } from "../toolsrv/means.ts";
 import { here } from "./gate.ts";
 import { grant } from "./grants.ts";
 
@@ -17,8 +17,7 @@ let pool: Spawners;
 beforeEach(async () => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-pool-")));
   program = await bundle("test/plugins/sandbox-landlock/entry.ts");
-  const { libc } = await loadLibc();
-  pool = spawners({ program: pathToFileURL(program), libc, cookie: "c", limit: 2 });
+  pool = spawners({ program: pathToFileURL(program), means: await means(), limit: 2 });
 });
 afterEach(() => {
   pool.close();

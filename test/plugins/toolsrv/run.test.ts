@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "#core";
-import { loadLibc, members, sweep, toolEnv, unattended } from "#plugins/toolsrv";
+import { members, sweep, toolEnv, unattended } from "#plugins/toolsrv";
 import { toResult } from "../../../plugins/toolsrv/server/result.ts";
 import { type Job, liveLimit, run as runWith, waits } from "../../../plugins/toolsrv/server/run.ts";
-import { canTell } from "../../../plugins/toolsrv/server/script.ts";
 import { createSpawner, type Spawner } from "../../../plugins/toolsrv/server/spawn.ts";
+import { means } from "./means.ts";
 
 const shellTool = join(packageRoot(), "data/tools/shell");
 let dir: string;
@@ -25,22 +25,9 @@ afterEach(async () => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Set by each of the ways below. */
-let make: () => Spawner;
-let ahead = false;
+let spawner: Spawner;
 
-/** Runs `job` in the way under test, and fails where that way was not taken. */
-async function run(job: Job, options: Parameters<typeof runWith>[2]): ReturnType<typeof runWith> {
-  const spawner = make();
-  if (ahead) spawner.prepare();
-  expect(spawner.spare !== undefined).toBe(ahead);
-  const ended = runWith(job, spawner, options);
-  if (canTell(job)) expect(spawner.spare).toBeUndefined();
-  try {
-    return await ended;
-  } finally {
-    spawner.close();
-  }
-}
+const run = (job: Job, options: Parameters<typeof runWith>[2]) => runWith(job, spawner, options);
 
 /** Runs a command line with the stock shell tool. */
 async function shell(
@@ -56,17 +43,15 @@ async function shell(
 }
 
 const ways = [
-  { way: "a shell forked ahead", spare: true, pipes: true },
-  { way: "a new shell", spare: false, pipes: true },
-  { way: "a new shell without koffi", spare: false, pipes: false },
+  { way: "posix_spawn, through pipes", pipes: true },
+  { way: "Node's own spawn, through socket pairs", pipes: false },
 ];
 
-describe.each(ways)("run in $way", ({ spare, pipes }) => {
+describe.each(ways)("run by $way", ({ pipes }) => {
   beforeAll(async () => {
-    const { libc } = await loadLibc();
-    expect(libc).toBeDefined();
-    make = () => createSpawner({ libc: pipes ? libc : undefined, cookie: `${randomUUID()}.spare.` });
-    ahead = spare;
+    const native = await means();
+    expect(native).toBeDefined();
+    spawner = createSpawner(pipes ? native : undefined);
   });
 
   test.runIf(pipes)("outputs can be opened by name", async () => {
@@ -262,7 +247,7 @@ describe.each(ways)("run in $way", ({ spare, pipes }) => {
     const options = { signal: new AbortController().signal };
     expect((await run({ ...job, exec: join(dir, "plain") }, options)).head).toBe("plain a b\n");
     expect(await run({ ...job, exec: join(dir, "absent") }, options)).toMatchObject(
-      spare || !pipes ? { code: 127 } : { error: expect.stringContaining("ENOENT") },
+      !pipes ? { code: 127 } : { error: expect.stringContaining("ENOENT") },
     );
     expect((await run({ ...job, exec: "/bin/true", argv: ["a\0b"] }, options)).error).toContain("null bytes");
   });

@@ -1,14 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { loadLibc } from "#plugins/toolsrv";
-import { canTell, scriptOf } from "../../../plugins/toolsrv/server/script.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSpawner, type Program, type Spawner } from "../../../plugins/toolsrv/server/spawn.ts";
-import { alive, until } from "./processes.ts";
+import { means } from "./means.ts";
 
 let dir: string;
 let spawner: Spawner;
@@ -16,12 +13,11 @@ let spawner: Spawner;
 beforeAll(() => {
   dir = realpathSync(mkdtempSync(join(tmpdir(), "ollie spawn '$(x) ")));
 });
-beforeEach(async () => {
-  const { libc } = await loadLibc();
-  libc?.keepDescriptors();
-  spawner = createSpawner({ libc, cookie: `${randomUUID()}.spare.` });
+beforeAll(async () => {
+  const native = await means();
+  native?.libc.keepDescriptors();
+  spawner = createSpawner(native);
 });
-afterEach(() => spawner.close());
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 const node = process.execPath;
@@ -39,8 +35,8 @@ const program = (more: Partial<Program> = {}): Program => ({
   ...more,
 });
 
-async function outputOf(given: Program): Promise<string> {
-  const { child, output } = spawner.start(given);
+async function outputOf(given: Program, by = spawner): Promise<string> {
+  const { child, output } = by.start(given);
   let text = "";
   output.on("data", (chunk) => {
     text += chunk;
@@ -49,7 +45,7 @@ async function outputOf(given: Program): Promise<string> {
   return text;
 }
 
-describe("a spare", () => {
+describe("a program that is started", () => {
   test("hostile arguments, variables, folders and input arrive as they are", async () => {
     const nasty = fc.oneof(
       fc.string({ unit: "grapheme" }),
@@ -81,91 +77,79 @@ describe("a spare", () => {
         fc.dictionary(name, text, { maxKeys: 5 }),
         text,
         async (argv, env, stdin) => {
-          const given = program({ argv: ["-e", mirror, "--", ...argv], env, stdin });
-          fc.pre(canTell(given) && !Object.hasOwn(env, "NODE_OPTIONS"));
-          spawner.prepare();
-          const seen = JSON.parse(await outputOf(given));
-          expect(seen).toEqual({ argv, env: seen.env, cwd: dir, stdin });
-          // bash adds these to what it starts.
-          for (const added of ["_", "SHLVL"]) if (!Object.hasOwn(env, added)) delete seen.env[added];
-          expect(seen.env).toEqual({ ...env });
+          fc.pre(!Object.hasOwn(env, "NODE_OPTIONS"));
+          const seen = JSON.parse(await outputOf(program({ argv: ["-e", mirror, "--", ...argv], env, stdin })));
+          expect(seen).toEqual({ argv, env: { ...env }, cwd: dir, stdin });
         },
       ),
       { numRuns: 40 },
     );
   });
 
-  test.each([true, false])("variables that a shell would drop or keep for itself arrive (spare: %s)", async (spare) => {
-    const env = {
-      "a.b": "1",
-      "npm_config_//host/:x": "it's",
-      "-x": "2",
-      UID: "u",
-      OPTIND: "o",
-      IFS: "",
-      BASH_ENV: "/nowhere",
-    };
-    if (spare) spawner.prepare();
-    const seen = JSON.parse(await outputOf(program({ env })));
-    expect(seen.env).toMatchObject(env);
-  });
+  test.each([true, false])(
+    "variables that a shell would drop or keep for itself arrive (koffi: %s)",
+    async (native) => {
+      const env = {
+        "a.b": "1",
+        "npm_config_//host/:x": "it's",
+        "-x": "2",
+        UID: "u",
+        OPTIND: "o",
+        IFS: "",
+        BASH_ENV: "/nowhere",
+      };
+      const seen = JSON.parse(await outputOf(program({ env }), native ? spawner : createSpawner(undefined)));
+      expect(seen.env).toMatchObject(env);
+    },
+  );
 
-  test("a NUL is refused with a reason, and the spare waits on", () => {
-    spawner.prepare();
-    const { spare } = spawner;
+  test("a NUL is refused with a reason", () => {
     expect(() => spawner.start(program({ argv: ["a\0"] }))).toThrow("null bytes");
-    expect(spawner.spare).toBe(spare);
   });
 
-  test("serves once, and another is forked behind it", async () => {
-    spawner.prepare();
-    const first = spawner.spare;
-    const pids = [];
-    for (let i = 0; i < 3; i++) {
-      const { child, output } = spawner.start(program({ exec: "/bin/true", argv: [] }));
+  test("a name is found along its own PATH, past what can not be run", async () => {
+    const [first, second] = ["one", "two"].map((name) => join(dir, name)) as [string, string];
+    for (const folder of [first, second]) mkdirSync(folder);
+    writeFileSync(join(first, "tool"), "");
+    writeFileSync(join(second, "tool"), "#!/bin/sh\necho found\n", { mode: 0o755 });
+    const env = { PATH: `${dir}/none:${first}:${second}` };
+    expect(await outputOf(program({ exec: "tool", argv: [], env }))).toBe("found\n");
+    expect(() => spawner.start(program({ exec: "other", argv: [], env }))).toThrow("spawn other ENOENT");
+  });
+
+  test("what can not be started leaves no descriptor behind", () => {
+    const open = () => readdirSync("/proc/self/fd").length;
+    const before = open();
+    for (let i = 0; i < 20; i++) expect(() => spawner.start(program({ exec: "/none" }))).toThrow("ENOENT");
+    expect(open()).toBe(before);
+  });
+
+  test("status and signal are told, of many at once", async () => {
+    const ends = Array.from({ length: 30 }, async (_, n) => {
+      const { child, output } = spawner.start(program({ exec: "/bin/sh", argv: ["-c", `exit ${n}`] }));
       output.resume();
-      pids.push(child.pid);
-      await once(child, "exit");
-      await until(() => spawner.spare !== undefined);
-    }
-    expect(pids[0]).toBe(first);
-    expect(new Set(pids).size).toBe(3);
+      return once(child, "exit");
+    });
+    expect(await Promise.all(ends)).toEqual(Array.from({ length: 30 }, (_, n) => [n, null]));
+    const { child, output } = spawner.start(program({ exec: "/bin/sleep", argv: ["60"] }));
+    output.resume();
+    process.kill(child.pid as number, "SIGTERM");
+    expect(await once(child, "exit")).toEqual([null, "SIGTERM"]);
   });
 
-  test("one that was killed is replaced by a plain start", async () => {
-    spawner.prepare();
-    const pid = spawner.spare as number;
-    process.kill(pid, "SIGKILL");
-    await until(() => !alive(pid));
-    expect(await outputOf(program({ exec: "/bin/echo", argv: ["fine"] }))).toBe("fine\n");
-    expect(await outputOf(program({ exec: "/bin/echo", argv: ["again"] }))).toBe("again\n");
-  });
-
-  test("ends with its spawner, which forks no other", async () => {
-    spawner.prepare();
-    const pid = spawner.spare as number;
-    spawner.close();
-    await until(() => !alive(pid));
-    spawner.prepare();
-    expect(spawner.spare).toBeUndefined();
-  });
-
-  test("a call that runs when its spawner is closed goes on", async () => {
-    spawner.prepare();
-    const running = outputOf(program({ exec: "/bin/sh", argv: ["-c", "sleep 0.2; echo done"] }));
-    spawner.close();
-    expect(await running).toBe("done\n");
-  });
-
-  test("the script is one group, read as a whole before anything runs", () => {
-    expect(scriptOf({ exec: "/t", argv: ["it's"], env: { A: "1" }, cwd: "/c" }, ["PATH", "A"])).toBe(
-      "{\ncd -- '/c' || exit 126\nunset PATH PWD OLDPWD\nexport A='1'\nexec '/t' 'it'\\''s' 3<&-\n}\n",
+  test("has a session of its own, no signal ignored or blocked, and three descriptors", async () => {
+    const show = "cut -d' ' -f1,6 /proc/self/stat; grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd";
+    const { child, output } = spawner.start(
+      program({ exec: "/bin/sh", argv: ["-c", show], env: { PATH: "/usr/bin:/bin" } }),
     );
-  });
-
-  test("no descriptor of it reaches the program", async () => {
-    spawner.prepare();
-    const fds = await outputOf(program({ exec: "/bin/ls", argv: ["/proc/self/fd"] }));
-    expect(fds.trim().split(/\s+/)).toEqual(["0", "1", "2", "3"]); // 3 is the folder that ls reads
+    let text = "";
+    output.on("data", (chunk) => {
+      text += chunk;
+    });
+    await Promise.all([once(child, "exit"), once(output, "close")]);
+    const [ids = "", blocked, ignored, ...fds] = text.trim().split("\n");
+    expect(ids.split(" ")[1]).toBe(String(child.pid));
+    expect([blocked, ignored]).toEqual(["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]);
+    expect(fds).toEqual(["0", "1", "2", "3"]); // 3 is the folder that ls reads
   });
 });
