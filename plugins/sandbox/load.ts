@@ -1,8 +1,9 @@
-/** Finds profiles: the package's, the user's over them, a trusted project's on top. Read at each call, so that a change counts at once. */
+/** Finds profiles: the package's, the user's over them, a trusted project's on top. A change counts at the next call. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configDir, isTrusted, messageOf, packageRoot, type Regular, readRegular } from "#core";
 import { mergeProfiles, type Profile, parseProfile } from "./profile.ts";
+import type { Sight } from "./sight.ts";
 
 /** What a project grants itself. It counts while it is as the user trusted it, no matter what a tool writes into it. */
 export const overlayName = ".ollie-sandbox.yaml";
@@ -17,7 +18,7 @@ export interface Loaded {
 
 export interface ProfileStore {
   /** Throws Error with one sentence: no such profile, or a file that is wrong. */
-  load(name: string, cwd: string): Promise<Loaded>;
+  load(name: string, cwd: string, sight?: Sight): Promise<Loaded>;
 }
 
 const stockDir = (): string => join(packageRoot(), "data", "sandbox");
@@ -33,20 +34,22 @@ export function profileStore(env: NodeJS.ProcessEnv): ProfileStore {
     return profile;
   };
   return {
-    async load(name, cwd) {
+    async load(name, cwd, sight) {
       if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
         throw new Error(`sandbox profile "${name}" can not be: a name has 1 to 64 letters, digits, _ or -`);
       const own = join(configDir(env), "sandbox");
       const layers: [string, Profile][] = [];
       for (const dir of [stockDir(), own]) {
         const file = join(dir, `${name}.yaml`);
+        sight?.saw(file, true);
         const profile = await read(file);
         if (profile) layers.push([file, profile]);
       }
       if (layers.length === 0)
         throw new Error(`there is no sandbox profile "${name}" (profiles: ${profileNames([stockDir(), own])})`);
       const notes: string[] = [];
-      const overlay = findUp(overlayName, cwd);
+      sight?.saw(join(configDir(env), "trusted"), true);
+      const overlay = findUp(overlayName, cwd, sight);
       if (overlay && "fault" in overlay) notes.push(`${overlay.fault}: it does not count`);
       // What was compared is what counts: the file may be another a moment later.
       else if (overlay && isTrusted(overlay, env))
@@ -84,8 +87,9 @@ function profileNames(dirs: readonly string[]): string {
 }
 
 /** The first of that name in `from` and above it. Tools write there: what is no file must not hold us up. */
-function findUp(name: string, from: string): Regular | { fault: string } | undefined {
+function findUp(name: string, from: string, sight: Sight | undefined): Regular | { fault: string } | undefined {
   for (let dir = from; ; dir = dirname(dir)) {
+    sight?.saw(join(dir, name), true);
     try {
       const found = readRegular(join(dir, name));
       if (found) return found;

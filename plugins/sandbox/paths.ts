@@ -3,12 +3,15 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, realpathSync } 
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { configDir, dataDir, expandHome, packageRoot, readRegular, realPathOf } from "#core";
+import type { Sight } from "./sight.ts";
 
 export interface PlaceholderContext {
   cwd: string;
   tmp: string;
   toolDirs: readonly string[];
   env: NodeJS.ProcessEnv;
+  /** Told what is looked at. */
+  sight?: Sight | undefined;
 }
 
 /** Undefined: nothing is there, or it can not be reached. */
@@ -43,12 +46,12 @@ export function identityOf(path: string): string | undefined {
 const O_PATH = 0o10000000;
 
 /** What `{NAME}` stands for: none, one or more paths. */
-function valuesOf(name: string, { cwd, tmp, toolDirs, env }: PlaceholderContext): readonly string[] {
+function valuesOf(name: string, { cwd, tmp, toolDirs, env, sight }: PlaceholderContext): readonly string[] {
   const home = env.HOME || homedir();
   const several: Record<string, () => readonly string[]> = {
     CWD: () => [cwd],
     TMPDIR: () => [tmp],
-    GITDIR: () => gitDirs(cwd),
+    GITDIR: () => gitDirs(cwd, sight),
     OLLIE: () => [packageRoot()],
     NODE: () => nodeDirs(),
     OLLIE_TOOLS_PATH: () => toolDirs,
@@ -84,11 +87,11 @@ export function expandPath(written: string, context: PlaceholderContext): string
   return paths.flatMap((path) => {
     if (!isAbsolute(path)) throw new Error(`"${written}" is not an absolute path`);
     if (path.includes("\0")) throw new Error(`"${written}" holds a NUL`);
-    return /[*?[]/.test(path) && /[*?[]/.test(written) ? matches(written, path) : [resolve(path)];
+    return /[*?[]/.test(path) && /[*?[]/.test(written) ? matches(written, path, context.sight) : [resolve(path)];
   });
 }
 
-function matches(written: string, pattern: string): string[] {
+function matches(written: string, pattern: string, sight: Sight | undefined): string[] {
   if (pattern.includes("**") || pattern.includes("["))
     throw new Error(`"${written}": only * and ? inside of one name are understood`);
   let found = ["/"];
@@ -102,7 +105,7 @@ function matches(written: string, pattern: string): string[] {
       const expression = new RegExp(`^${source}$`);
       const visible = (name: string) => part.startsWith(".") || !name.startsWith(".");
       found = found.flatMap((dir) =>
-        namesIn(dir)
+        namesIn(dir, sight)
           .filter((name) => visible(name) && expression.test(name))
           .map((name) => join(dir, name)),
       );
@@ -113,7 +116,8 @@ function matches(written: string, pattern: string): string[] {
   return there;
 }
 
-function namesIn(dir: string): string[] {
+function namesIn(dir: string, sight: Sight | undefined): string[] {
+  sight?.saw(dir, true);
   try {
     return readdirSync(dir);
   } catch {
@@ -125,39 +129,45 @@ function namesIn(dir: string): string[] {
  * Where git keeps the state of a worktree (its own folder and the one that all worktrees share) or of a submodule. Only where
  * that names this place in turn: the file `.git` is a tool's to write, and could name any folder, or be a link to another's.
  */
-function gitDirs(cwd: string): string[] {
+function gitDirs(cwd: string, sight: Sight | undefined): string[] {
+  const text = (file: string) => textOf(file, sight);
   for (let dir = cwd; ; dir = dirname(dir)) {
     const file = join(dir, ".git");
-    const link = firstLine(file, "gitdir: ");
+    const link = firstLine(text(file), "gitdir: ");
     if (link !== undefined) {
       const own = realPath(resolve(dir, link));
-      return own === undefined || realPath(file) !== file ? [] : (worktreeDirs(own, file) ?? submoduleDirs(own, dir));
+      return own === undefined || realPath(file) !== file
+        ? []
+        : (worktreeDirs(own, file, text) ?? submoduleDirs(own, dir, text));
     }
     if (dir === dirname(dir) || realPath(file) !== undefined) return [];
   }
 }
 
 /** Undefined: `own` is no worktree's, or that of another than `file` belongs to. */
-function worktreeDirs(own: string, file: string): string[] | undefined {
-  const common = firstLine(join(own, "commondir"));
-  const back = firstLine(join(own, "gitdir"));
+function worktreeDirs(own: string, file: string, text: Reading): string[] | undefined {
+  const common = firstLine(text(join(own, "commondir")));
+  const back = firstLine(text(join(own, "gitdir")));
   if (common === undefined || back === undefined || realPath(resolve(own, back)) !== file) return undefined;
   const shared = realPath(resolve(own, common));
   return shared !== undefined && dirname(own) === join(shared, "worktrees") ? [own, shared] : undefined;
 }
 
 /** None: `own` is no submodule's, or that of another than `dir`. */
-function submoduleDirs(own: string, dir: string): string[] {
-  const named = /^\s*worktree\s*=\s*(.*?)\s*$/m.exec(textOf(join(own, "config")) ?? "")?.[1];
+function submoduleDirs(own: string, dir: string, text: Reading): string[] {
+  const named = /^\s*worktree\s*=\s*(.*?)\s*$/m.exec(text(join(own, "config")) ?? "")?.[1];
   return named !== undefined && realPath(resolve(own, named)) === dir ? [own] : [];
 }
 
-function firstLine(file: string, start = ""): string | undefined {
-  const line = textOf(file)?.split("\n", 1)[0];
+type Reading = (file: string) => string | undefined;
+
+function firstLine(text: string | undefined, start = ""): string | undefined {
+  const line = text?.split("\n", 1)[0];
   return line?.startsWith(start) ? line.slice(start.length).trim() : undefined;
 }
 
-function textOf(file: string): string | undefined {
+function textOf(file: string, sight: Sight | undefined): string | undefined {
+  sight?.saw(file, true);
   try {
     return readRegular(file, 65_536)?.bytes.toString("utf8");
   } catch {

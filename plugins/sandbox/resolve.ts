@@ -45,6 +45,7 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
     return there;
   });
   const agent = profile.sshAgent ? context.env.SSH_AUTH_SOCK : undefined;
+  if (agent !== undefined) context.sight?.saw(agent);
   const socket = agent === undefined ? undefined : realPath(agent);
   if (profile.sshAgent && socket === undefined) notes.push("ssh_agent: SSH_AUTH_SOCK leads nowhere");
   return {
@@ -65,7 +66,9 @@ const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: fals
 
 function expanding(written: string, context: PlaceholderContext, fail: (what: string) => Error): string[] {
   try {
-    return expandPath(written, context);
+    const paths = expandPath(written, context);
+    for (const path of paths) context.sight?.saw(path);
+    return paths;
   } catch (error) {
     throw fail((error as Error).message);
   }
@@ -110,8 +113,11 @@ interface Verdict {
 
 /** Nothing has deny rules here: what must not be granted must not lie below anything that is. */
 function guard(context: PlaceholderContext): (path: string, mode: Mode, written: string) => Verdict {
-  const { env, toolDirs, tmp } = context;
-  const real = (path: string) => realPath(path) ?? path;
+  const { env, toolDirs, tmp, sight } = context;
+  const real = (path: string) => {
+    sight?.saw(path);
+    return realPath(path) ?? path;
+  };
   const config = real(configDir(env));
   const writable = [real(join(configDir(env), "memory")), real(tmp)];
   const own = real(packageRoot());

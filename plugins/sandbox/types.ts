@@ -6,3 +6,4 @@ export { nodeDirs, type PlaceholderContext, realPath } from "./paths.ts";
 export type { Profile } from "./profile.ts";
 export { resolveRules } from "./resolve.ts";
 export * from "./rules.ts";
+export { type Sight, sight } from "./sight.ts";

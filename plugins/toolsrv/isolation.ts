@@ -6,6 +6,8 @@ import {
   profileStore,
   type Rules,
   resolveRules,
+  type Sight,
+  sight,
   unconfinedRules,
   widerThan,
 } from "#plugins/sandbox";
@@ -57,43 +59,61 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
     return finding;
   };
 
+  /** What calls were confined to, the longest unused first: it holds as long as all that it was made from does. */
+  const kept = new Map<string, { seen: Sight; confinement: Confinement }>();
+
   const load = async (name: string, context: PlaceholderContext): Promise<{ profile: Profile; rules: Rules }> => {
-    const { profile, notes } = await profiles.load(name, context.cwd);
+    const { profile, notes } = await profiles.load(name, context.cwd, context.sight);
     if (profile.unconfined)
       return { profile, rules: unconfinedRules(name, [...notes, "the profile says unconfined: true"]) };
     const rules = resolveRules(name, profile, context);
     return { profile, rules: { ...rules, notes: [...notes, ...rules.notes] } };
   };
 
+  const resolve = async (
+    here: Found,
+    { cwd, tmp, profiles: named = [], flag, namespace }: Confinable,
+    seen: Sight,
+  ): Promise<Confinement> => {
+    const context = { cwd, tmp, toolDirs: toolDirs(), env, sight: seen };
+    const [first, ...others] = named;
+    let { profile, rules } = await load(first || usual, context);
+    for (const name of [...others, flag ?? ""]) {
+      if (name === "" || name === rules.profile) continue;
+      const narrow = await load(name, context);
+      const fault = widerThan(narrow.rules, rules);
+      if (fault !== undefined)
+        throw new Error(`sandbox: profile "${name}" is wider than "${rules.profile}", which bounds it: ${fault}`);
+      const names = new Set(profile.env);
+      profile = { ...narrow.profile, env: narrow.profile.env.filter((name) => names.has(name)) };
+      rules = narrow.rules;
+    }
+    if (here.provider === undefined && !rules.unconfined) {
+      if (!rules.bestEffort)
+        throw new Error(`tools do not run here: nothing can confine them (${here.why}); ${optOut}`);
+      rules = unconfinedRules(rules.profile, [...rules.notes, `nothing confines it: ${here.why}`]);
+    }
+    // Where each agent has a tool server of its own it sees its own socket alone; else they share a domain, and one rule.
+    const socket = namespace && (here.provider === "bwrap" ? namespace : dirname(namespace));
+    if (socket !== undefined) rules = { ...rules, unix: [...rules.unix, socket] };
+    return { found: here, rules, env: passed(profile, env) };
+  };
+
   return {
     found,
-    async confine({ cwd, tmp, profiles: named = [], flag, namespace }) {
+    async confine(call) {
       const here = await found();
-      if (flag !== undefined && (here.provider === "none" || here.provider === undefined))
+      if (call.flag !== undefined && (here.provider === "none" || here.provider === undefined))
         throw new Error("sandbox: nothing confines tools here, leave it out");
       if (here.provider === "none") return { found: here, rules: unconfinedRules("none", []), env: {} };
-      const context = { cwd, tmp, toolDirs: toolDirs(), env };
-      const [first, ...others] = named;
-      let { profile, rules } = await load(first || usual, context);
-      for (const name of [...others, flag ?? ""]) {
-        if (name === "" || name === rules.profile) continue;
-        const narrow = await load(name, context);
-        const fault = widerThan(narrow.rules, rules);
-        if (fault !== undefined)
-          throw new Error(`sandbox: profile "${name}" is wider than "${rules.profile}", which bounds it: ${fault}`);
-        const names = new Set(profile.env);
-        profile = { ...narrow.profile, env: narrow.profile.env.filter((name) => names.has(name)) };
-        rules = narrow.rules;
-      }
-      if (here.provider === undefined && !rules.unconfined) {
-        if (!rules.bestEffort)
-          throw new Error(`tools do not run here: nothing can confine them (${here.why}); ${optOut}`);
-        rules = unconfinedRules(rules.profile, [...rules.notes, `nothing confines it: ${here.why}`]);
-      }
-      // Where each agent has a tool server of its own it sees its own socket alone; else they share a domain, and one rule.
-      const socket = namespace && (here.provider === "bwrap" ? namespace : dirname(namespace));
-      if (socket !== undefined) rules = { ...rules, unix: [...rules.unix, socket] };
-      return { found: here, rules, env: passed(profile, env) };
+      const key = JSON.stringify([call, toolDirs()]);
+      const known = kept.get(key);
+      kept.delete(key);
+      const seen = known?.seen.same() ? known.seen : sight();
+      const confinement = known?.seen === seen ? known.confinement : await resolve(here, call, seen);
+      kept.set(key, { seen, confinement });
+      for (const [oldest] of kept) if (kept.size > most) kept.delete(oldest);
+      return confinement;
     },
     async describe(last) {
       const here = await found();
@@ -102,6 +122,9 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
     },
   };
 }
+
+/** Confinements that are kept, one for each agent in a folder. */
+const most = 256;
 
 const optOut =
   "start the daemon with OLLIE_ISOLATION=none (npm start -- --unsandboxed), or use a profile with unconfined: true";
