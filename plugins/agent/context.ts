@@ -78,10 +78,10 @@ export async function learnWindow(rt: Runtime): Promise<void> {
 const providerOf = ({ provider }: Runtime): string => `${provider.name}/${provider.model}`;
 
 /** A provider has told how many tokens its request had: once recorded, only what came since is estimated. */
-export const countOf = (rt: Runtime, tokens: number): Counted => ({
+export const countOf = (rt: Runtime, tools: readonly Tool[], tokens: number): Counted => ({
   provider: providerOf(rt),
   tokens,
-  estimate: estimateOf(rt, loadedTools(rt)),
+  estimate: estimateOf(rt, tools),
 });
 
 /** Sets `ctxsz`. */

@@ -1,7 +1,8 @@
 /** Gets a reply, with retries of what may pass: the only layer that retries. */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "#core";
-import { BackendError, type BackendErrorKind, type ToolSchema } from "#plugins/backends";
+import { BackendError, type BackendErrorKind } from "#plugins/backends";
+import type { Tool } from "#plugins/tools";
 import { requestOf } from "./context.ts";
 import { limits } from "./limits.ts";
 import { fail, pathOf, publish, type Runtime, setState } from "./runtime.ts";
@@ -22,7 +23,7 @@ export class Stopped extends Error {
 }
 
 /** A complete reply. Throws TurnFailed or Stopped. */
-export async function getReply(rt: Runtime, tools: readonly ToolSchema[], signal: AbortSignal): Promise<Reply> {
+export async function getReply(rt: Runtime, tools: readonly Tool[], signal: AbortSignal): Promise<Reply> {
   let compacted = false;
   for (let attempt = 0; ; attempt++) {
     const reply = newReply(`resp-${randomUUID().slice(0, 8)}`);

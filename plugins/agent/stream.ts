@@ -1,6 +1,7 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
-import { BackendError, type Message, type ReasoningBlock, type StopReason, type ToolSchema } from "#plugins/backends";
-import { countOf } from "./context.ts";
+import { BackendError, type Message, type ReasoningBlock, type StopReason } from "#plugins/backends";
+import type { Tool } from "#plugins/tools";
+import { countOf, schemasOf } from "./context.ts";
 import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { watchPrefix } from "./prefix.ts";
@@ -42,11 +43,12 @@ export async function stream(
   rt: Runtime,
   reply: Reply,
   messages: readonly Message[],
-  tools: readonly ToolSchema[],
+  tools: readonly Tool[],
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
-  watchPrefix(rt, messages, tools);
+  const schemas = schemasOf(tools);
+  watchPrefix(rt, messages, schemas);
   const attempt = new AbortController();
   const stop = () => attempt.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
@@ -56,7 +58,7 @@ export async function stream(
     idleMs,
   );
   try {
-    const events = rt.provider.chatStream(messages, tools, rt.params, attempt.signal)[Symbol.asyncIterator]();
+    const events = rt.provider.chatStream(messages, schemas, rt.params, attempt.signal)[Symbol.asyncIterator]();
     const pull = puller(events, attempt.signal);
     let full: Promise<void> | undefined;
     while (reply.stop === undefined) {
@@ -82,7 +84,7 @@ export async function stream(
         case "usage": {
           const totals = { ...rt.totals };
           addUsage(totals, event.usage);
-          const counted = event.usage.estimated ? {} : { counted: countOf(rt, event.usage.input) };
+          const counted = event.usage.estimated ? {} : { counted: countOf(rt, tools, event.usage.input) };
           void record(rt, { kind: "totals", totals, ...counted });
           rt.watch.set("usage", usageText(totals));
           rt.deps.call(usageHook, event.usage, rt.at, rt.provider.model);

@@ -4,7 +4,7 @@
  */
 import { messageOf } from "#core";
 import type { ReasoningBlock, ToolCall } from "#plugins/backends";
-import { learnWindow, loadedTools, measure, schemasOf } from "./context.ts";
+import { learnWindow, loadedTools, measure } from "./context.ts";
 import { plan, runCalls } from "./dispatch.ts";
 import { profilesOf } from "./grow.ts";
 import { record } from "./lines.ts";
@@ -112,7 +112,7 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     void learnWindow(rt);
     if (tools.length > 0)
       rt.deps.runner.warm({ session: rt.session.id, agent: rt.id, cwd: rt.cwd, profiles: profilesOf(rt) });
-    const reply = await getReply(rt, schemasOf(tools), signal);
+    const reply = await getReply(rt, tools, signal);
     rt.chat.end();
     if (last || reply.calls.length === 0) return endOf(rt, reply);
     const planned = plan(rt, reply.calls, tools, reply.stop === "length");

@@ -22,10 +22,13 @@ export function parseMeta(content: string): Record<string, unknown> {
   return isRecord(value) ? value : fail("a .meta must be a JSON object");
 }
 
+/** Whether a tool can be called so. */
+export const isName = (text: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(text);
+
 /** Makes the tool of `file` (path of its .meta), with the variant that fits this host. Throws MetaFault. */
 export function makeTool(file: string, raw: Record<string, unknown>, env: NodeJS.ProcessEnv): Tool {
   const name = basename(file, ".meta");
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) fail("the name must be 1 to 64 letters, digits, _ or -");
+  if (!isName(name)) fail("the name must be 1 to 64 letters, digits, _ or -");
   if (raw.name !== undefined && raw.name !== name)
     fail(`name is ${JSON.stringify(raw.name)}, but a tool is called like its file`);
   const variant = variants(raw).find(({ conditions }) => holds(conditions, env));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { searchPath } from "#core";
-import { MetaFault, makeTool, parseMeta } from "./meta.ts";
+import { isName, MetaFault, makeTool, parseMeta } from "./meta.ts";
 import type { BadTool, Tool, Tools } from "./types.ts";
 
 const maxMeta = 1 << 20;
@@ -29,7 +29,7 @@ export function registry(dirs: () => string[], env: NodeJS.ProcessEnv): Tools {
   const look = () => scan(dirs(), env, cache);
   return {
     list: () => look().tools,
-    get: (name) => look().tools.find((tool) => tool.name === name),
+    get: (name) => find(name, dirs(), env, cache),
     bad: () => look().bad,
     dirs,
   };
@@ -80,6 +80,21 @@ function stampOf(file: string): string {
   return stat ? stamp(stat) : "";
 }
 
+/** Looks at the files of that name alone. */
+function find(name: string, dirs: readonly string[], env: NodeJS.ProcessEnv, cache: Cache): Tool | undefined {
+  if (!isName(name)) return undefined;
+  for (const dir of dirs) {
+    const file = join(dir, `${name}.meta`);
+    const parsed = load(file, cache);
+    try {
+      if (parsed.raw) return toolOf(file, parsed, parsed.raw, env);
+    } catch (error) {
+      if (!(error instanceof MetaFault)) throw error;
+    }
+  }
+  return undefined;
+}
+
 function metaFiles(dir: string): string[] {
   try {
     return readdirSync(dir)
@@ -93,7 +108,11 @@ function metaFiles(dir: string): string[] {
 function load(file: string, cache: Cache): Parsed {
   let parsed: Parsed;
   try {
-    const stat = statSync(file);
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (!stat) {
+      cache.delete(file);
+      return { mark: "", reason: "it is not there" };
+    }
     const mark = stamp(stat);
     const known = cache.get(file);
     if (known?.mark === mark) return known;
