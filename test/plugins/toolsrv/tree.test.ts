@@ -65,7 +65,9 @@ describe("toolsrv's tree", () => {
     delete process.env.OLLIE_KOFFI;
     try {
       const host = (await lesser.client.read("host")).toString("utf8");
-      expect(host).toContain("native=off (OLLIE_KOFFI=off): pipes are socket pairs, each start is a fork of the tool server");
+      expect(host).toContain(
+        "native=off (OLLIE_KOFFI=off): pipes are socket pairs, each start is a fork of the tool server",
+      );
       const reply = (await lesser.client.rdwr("call", body("1", "echo a; echo b >&2; exit 3"))).toString("utf8");
       expect(reply).toContain('"content":"exit status 3\\na\\nb"');
       expect(members({ root: lesser.pid })).toEqual([]);
