@@ -1,5 +1,6 @@
 /** Fids of one connection, and what an open directory gives to read. */
 import { NineError, Rerror } from "../errors.ts";
+import type { Few } from "../few.ts";
 import type { NodeStat, OpenFile, Principal, Tree, Vnode } from "../tree/index.ts";
 import { DMDIR, encodeRstat, encodeStat, type Qid, QTDIR, QTFILE, type Stat } from "./codec.ts";
 import type { Line, Request } from "./requests.ts";
@@ -10,7 +11,7 @@ export interface Fid {
   file: OpenFile | undefined;
   directory: DirectoryRead | undefined;
   /** Reads that are not answered yet: a clunk cancels them. */
-  reads: Set<Request> | undefined;
+  reads: Few<Request> | undefined;
   /** Messages that wait for a write or rename; made when there is one. */
   line: Line | undefined;
 }

@@ -1,5 +1,6 @@
 /** What each message that names a fid does: walk(5), open(5), read(5), clunk(5), remove(5), stat(5). */
 import { NineError, Rerror } from "../errors.ts";
+import { Few } from "../few.ts";
 import type { Answer, Tree, Vnode } from "../tree/index.ts";
 import { type MsgOf, NOFID, OEXEC, ORCLOSE, OREAD, OTRUNC, OWRITE, sizeOf, type Tmsg } from "./codec.ts";
 import { directoryRead, type Fid, isOpen, newFid, qidOf, rstatOf, statOf } from "./fid.ts";
@@ -112,7 +113,7 @@ function read(s: Session, msg: MsgOf<"Tread">, fid: Fid, request: Request): void
   if (!fid.file) throw new NineError(Rerror.badUse);
   fid.file.read(msg.offset, count, request);
   if (request.done) return;
-  fid.reads ??= new Set();
+  fid.reads ??= new Few();
   fid.reads.add(request);
   request.reading = fid;
 }
@@ -132,11 +133,10 @@ function wait(fid: Fid, request: Request): void {
 
 /** `then`, when the fid's file has closed well: by itself that is the reply. */
 function clunk(fid: Fid, request: Request, then: Answer<void> = request): void {
-  if (fid.reads)
-    for (const one of fid.reads) {
-      one.cancel(Rerror.clunked);
-      one.fail(Rerror.clunked);
-    }
+  fid.reads?.empty((one) => {
+    one.cancel(Rerror.clunked);
+    one.fail(Rerror.clunked);
+  });
   if (fid.file) fid.file.close(true, then);
   else then.ok();
 }

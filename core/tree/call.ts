@@ -3,6 +3,7 @@
  * time-out become an error for the caller; nothing a handler does goes further.
  */
 import { messageOf, NineError } from "../errors.ts";
+import { Few } from "../few.ts";
 import { isThenable } from "../thenable.ts";
 import type { Ending, Owner, Vnode } from "./node.ts";
 import { pathOf } from "./node.ts";
@@ -23,8 +24,7 @@ class LazyAbort implements Abort {
   aborted = false;
   #controller: AbortController | undefined;
   #reason: unknown;
-  #first: (() => void) | undefined;
-  #more: Set<() => void> | undefined;
+  #waiting: Few<() => void> | undefined;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -37,22 +37,13 @@ class LazyAbort implements Abort {
     this.aborted = true;
     this.#reason = reason;
     this.#controller?.abort(reasonOf(reason));
-    const first = this.#first;
-    const more = this.#more;
-    this.#first = undefined;
-    this.#more = undefined;
-    first?.();
-    if (more) for (const fn of more) fn();
+    this.#waiting?.empty((fn) => fn());
   }
 
   onAbort(fn: () => void): void {
-    if (this.aborted) fn();
-    // A read that waits has one: a set for it is dear where ten thousand wait.
-    else if (!this.#first) this.#first = fn;
-    else {
-      this.#more ??= new Set();
-      this.#more.add(fn);
-    }
+    if (this.aborted) return fn();
+    this.#waiting ??= new Few();
+    this.#waiting.add(fn);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Readers of the kinds read, stream and blockOnce. */
 import { messageOf, NineError, Rerror } from "../errors.ts";
+import { Few } from "../few.ts";
 import { type Answer, lazyAbort } from "./call.ts";
 import type { Vnode } from "./node.ts";
 import type { ReadAnswer, Reader, Site } from "./open.ts";
@@ -143,7 +144,7 @@ export function sourceReader(
   let closed = false;
   let cause: Error | undefined;
   let cancelWait: (() => void) | undefined;
-  const queue = new Set<Wanting>();
+  const queue = new Few<Wanting>();
 
   /** Bytes to give, undefined: none yet, null: the end. */
   const next = (count: number): Uint8Array | undefined | null => {
@@ -175,10 +176,7 @@ export function sourceReader(
   const pump = () => {
     cancelWait?.();
     cancelWait = undefined;
-    for (const want of queue) {
-      if (!serve(want)) break;
-      queue.delete(want);
-    }
+    queue.drain(serve);
     arm();
   };
   const arm = () => {
@@ -217,7 +215,7 @@ export function sourceReader(
       cancelWait?.();
       from?.close();
       from = undefined;
-      for (const { answer } of takeAll(queue)) answer.fail(new NineError(Rerror.clunked));
+      queue.empty(({ answer }) => answer.fail(new NineError(Rerror.clunked)));
     },
   };
 }
@@ -227,12 +225,6 @@ export const runOf =
   ({ guard, file }: Site) =>
   <T>(fn: () => T): T =>
     guard.host.runAs(file.owner.name, fn);
-
-function takeAll<T>(set: Set<T>): T[] {
-  const all = [...set];
-  set.clear();
-  return all;
-}
 
 /** Subscribes at open; a flushed read loses nothing. */
 export function streamReader(site: Site, handler: (c: Base) => AsyncIterable<Text> | Source): Reader {
@@ -264,7 +256,7 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
   let delivered = false;
   let last: Text | undefined;
   let over: { cause?: Error | undefined } | undefined;
-  const queue = new Set<Wanting>();
+  const queue = new Few<Wanting>();
 
   const start = () => {
     const mine = ++round;
@@ -273,7 +265,7 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
     const settle = (value: Uint8Array | NineError) => {
       if (mine !== round || over) return;
       result = value;
-      for (const want of takeAll(queue)) serve(want);
+      queue.empty(serve);
     };
     site.guard.run(site.file.owner, "read", site.node, 0, () => handler(site.context(site.abort), last), {
       ok(value) {
@@ -312,13 +304,14 @@ export function blockOnceReader(site: Site, handler: (c: Base, last?: Text) => T
     },
     end(cause) {
       over = { cause };
-      for (const { answer } of takeAll(queue))
+      queue.empty(({ answer }) => {
         if (cause) answer.fail(new NineError(messageOf(cause)));
         else answer.ok(empty);
+      });
     },
     close() {
       round++;
-      for (const { answer } of takeAll(queue)) answer.fail(new NineError(Rerror.clunked));
+      queue.empty(({ answer }) => answer.fail(new NineError(Rerror.clunked)));
     },
   };
 }

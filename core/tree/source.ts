@@ -2,6 +2,7 @@
  * Where blocking reads get their bytes. A stream handler gives a Source or an AsyncIterable; the state machine of
  * modes.ts knows Sources only, so waking a reader costs one callback and no promise.
  */
+import { Few } from "../few.ts";
 import type { Text } from "./spec.ts";
 
 const mark = Symbol("source");
@@ -32,37 +33,23 @@ export interface Waiters {
 }
 
 export function waiters(): Waiters {
-  // Nearly always there is one: a set for each reader that waits cost a third of a wake-up.
-  let one: (() => void) | undefined;
-  let more: Set<() => void> | undefined;
+  const waiting = new Few<() => void>();
   /** Moves with each wake-up: an undo from before must not take away what was added since. */
   let round = 0;
   return {
     add(wake) {
       const mine = round;
-      if (!one || one === wake) one = wake;
-      else {
-        more ??= new Set();
-        more.add(wake);
-      }
+      waiting.add(wake);
       return () => {
-        if (mine !== round) return;
-        if (one === wake) one = undefined;
-        else more?.delete(wake);
+        if (mine === round) waiting.delete(wake);
       };
     },
     wakeAll() {
-      if (!one && !more) return;
-      const first = one;
-      const others = more;
-      one = undefined;
-      more = undefined;
       round++;
-      if (first) call(first);
-      if (others) for (const wake of others) call(wake);
+      waiting.empty(call);
     },
     get size() {
-      return (one ? 1 : 0) + (more?.size ?? 0);
+      return waiting.size;
     },
   };
 }
@@ -121,8 +108,8 @@ export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T
   let state: "pulling" | "ready" | "ended" | "closed" = "pulling";
   let error: unknown;
   let failed = false;
-  const settle = (next: "ready" | "ended") => {
-    if (state !== "closed") state = next;
+  const settle = (now: "ready" | "ended") => {
+    if (state !== "closed") state = now;
     woken.wakeAll();
   };
   const giveBack = () => Promise.resolve(run(() => iterator.return?.())).catch(() => {});
@@ -142,11 +129,12 @@ export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T
     }
     settle(done ? "ended" : "ready");
   };
+  const next = () => iterator.next();
   const pull = () => {
     state = "pulling";
     try {
       // `next` of foreign make may give what is no promise.
-      Promise.resolve(run(() => iterator.next())).then(took, broke);
+      Promise.resolve(run(next)).then(took, broke);
     } catch (cause) {
       broke(cause);
     }
@@ -177,6 +165,8 @@ export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T
   });
 }
 
+const ended = { value: undefined, done: true } as const;
+
 export interface Bus {
   /** Gives `text` to every reader that is subscribed now. */
   publish(text: Text): void;
@@ -197,58 +187,73 @@ export interface Bus {
 export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
   const limit = options.limit ?? 1 << 20;
   interface Reader {
+    /** What it gets next. Where readers keep up this is all there is: an array that comes and goes takes 150 bytes each time. */
+    next: Text | undefined;
+    /** What comes behind that, from `head` on. */
     queue: Text[];
-    /** What was taken of the queue. */
     head: number;
     bytes: number;
     ended: boolean;
     wakes: Waiters;
   }
   const readers = new Set<Reader>();
-  const fill = (reader: Reader, queue: Text[]) => {
-    reader.queue = queue;
+  const fill = (reader: Reader, next: Text | undefined) => {
+    reader.next = next;
+    reader.queue = [];
     reader.head = 0;
+    reader.bytes = next?.length ?? 0;
   };
   const put = (reader: Reader, item: Text) => {
-    reader.queue.push(item);
+    if (reader.next === undefined) reader.next = item;
+    else reader.queue.push(item);
     reader.bytes += item.length;
     if (reader.bytes > limit) {
-      fill(reader, options.lost === undefined ? [] : [options.lost]);
-      reader.bytes = options.lost?.length ?? 0;
+      fill(reader, options.lost);
       reader.ended = options.lost === undefined;
     }
     reader.wakes.wakeAll();
   };
   const takeFrom = (reader: Reader): Text | undefined | null => {
-    const item = reader.queue[reader.head];
+    const item = reader.next;
     if (item === undefined) return reader.ended ? null : undefined;
-    reader.head++;
     reader.bytes -= item.length;
-    if (reader.head === reader.queue.length) {
-      reader.queue.length = 0;
+    reader.next = undefined;
+    if (reader.queue.length === 0) return item;
+    reader.next = reader.queue[reader.head++];
+    // Taken one by one from the front, a long array would be moved as often.
+    if (reader.head * 2 >= reader.queue.length) {
+      reader.queue = reader.queue.slice(reader.head);
       reader.head = 0;
-      // Taken one by one from the front, a long array would be moved as often.
-    } else if (reader.head * 2 >= reader.queue.length) fill(reader, reader.queue.slice(reader.head));
+    }
     return item;
   };
   /** By hand: an async generator makes three promises more for each item. */
-  const iterate = (reader: Reader, close: () => void): AsyncIterator<Text> => ({
-    next: () =>
-      new Promise((resolve) => {
-        const look = () => {
-          const item = takeFrom(reader);
-          if (item === undefined) return void reader.wakes.add(look);
-          if (item !== null) return resolve({ value: item, done: false });
-          close();
-          resolve({ value: undefined, done: true });
-        };
-        look();
-      }),
-    async return() {
-      close();
-      return { value: undefined, done: true };
-    },
-  });
+  const iterate = (reader: Reader, close: () => void): AsyncIterator<Text> => {
+    type Resolve = (result: IteratorResult<Text>) => void;
+    const waiting = new Few<Resolve>();
+    const serve = (resolve: Resolve): boolean => {
+      const item = takeFrom(reader);
+      if (item === undefined) reader.wakes.add(look);
+      else if (item !== null) resolve({ value: item, done: false });
+      else {
+        close();
+        resolve(ended);
+      }
+      return item !== undefined;
+    };
+    const look = () => waiting.drain(serve);
+    const begin = (resolve: Resolve) => {
+      waiting.add(resolve);
+      look();
+    };
+    return {
+      next: () => new Promise(begin),
+      async return() {
+        close();
+        return ended;
+      },
+    };
+  };
   return {
     publish(item) {
       for (const reader of readers) if (!reader.ended) put(reader, item);
@@ -261,12 +266,12 @@ export function bus(options: { limit?: number; lost?: Text } = {}): Bus {
       readers.clear();
     },
     subscribe(signal) {
-      const reader: Reader = { queue: [], head: 0, bytes: 0, ended: false, wakes: waiters() };
+      const reader: Reader = { next: undefined, queue: [], head: 0, bytes: 0, ended: false, wakes: waiters() };
       readers.add(reader);
       const close = () => {
         readers.delete(reader);
         reader.ended = true;
-        fill(reader, []);
+        fill(reader, undefined);
         reader.wakes.wakeAll();
         signal?.removeEventListener("abort", close);
       };

@@ -73,6 +73,21 @@ describe("a bus", () => {
   });
 });
 
+test("a bus serves calls of next in their order, and its end all that wait", async () => {
+  const news = bus();
+  const reading = news.subscribe()[Symbol.asyncIterator]();
+  const calls = [reading.next(), reading.next(), reading.next(), reading.next()];
+  news.publish("a");
+  news.publish("b");
+  news.end();
+  expect(await Promise.all(calls)).toEqual([
+    { value: "a", done: false },
+    { value: "b", done: false },
+    { value: undefined, done: true },
+    { value: undefined, done: true },
+  ]);
+});
+
 describe("waiters", () => {
   test("are each called once and forgotten; those that are added by a wake wait for the next", () => {
     const all = waiters();
