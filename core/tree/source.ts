@@ -97,15 +97,27 @@ export function bytesOf(value: unknown): Uint8Array {
   throw new TypeError(`gave ${value === null ? "null" : typeof value}, not text`);
 }
 
+/** Called when the replies of this turn of the event loop have left. */
+let behind: (() => void)[] = [];
+function afterReplies(act: () => void): void {
+  if (behind.push(act) > 1) return;
+  setImmediate(() => {
+    const all = behind;
+    behind = [];
+    for (const one of all) one();
+  });
+}
+
 /**
- * Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held.
- * `run` enters the plugin whose code it is.
+ * Pulls an AsyncIterable one item ahead: it has subscribed when this returns, and no more than one item is held. The next is
+ * asked for when a read waits for it, or else once the reply with the one before has left: what a generator does between two
+ * items is half of what a wake-up costs. `run` enters the plugin whose code it is.
  */
 export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T) => T = (fn) => fn()): Source {
   const iterator = run(() => iterable[Symbol.asyncIterator]());
   const woken = waiters();
   let item: Text | undefined;
-  let state: "pulling" | "ready" | "ended" | "closed" = "pulling";
+  let state: "pulling" | "ready" | "taken" | "ended" | "closed" = "pulling";
   let error: unknown;
   let failed = false;
   const settle = (now: "ready" | "ended") => {
@@ -139,23 +151,31 @@ export function fromIterable(iterable: AsyncIterable<Text>, run: <T>(fn: () => T
       broke(cause);
     }
   };
+  const goOn = () => {
+    if (state === "taken") pull();
+  };
   pull();
   return source({
     take() {
       if (state === "ready") {
         const got = item;
         item = undefined;
-        pull();
+        state = "taken";
+        afterReplies(goOn);
         return got;
       }
-      if (state === "pulling") return undefined;
+      if (state === "pulling" || state === "taken") return undefined;
       if (failed && state === "ended") {
         state = "closed";
         throw error;
       }
       return null;
     },
-    wait: woken.add,
+    wait(wake) {
+      const undo = woken.add(wake);
+      goOn();
+      return undo;
+    },
     close() {
       if (state === "closed") return;
       const settled = state === "ended";

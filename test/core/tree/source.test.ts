@@ -1,7 +1,7 @@
 import { buildTree, leaf } from "ollie/tree";
 import { describe, expect, test } from "vitest";
 import { bus, source, waiters } from "#core";
-import { openAt } from "./open.ts";
+import { fileOf, openAt } from "./open.ts";
 
 const drain = (reader: { take(max: number): unknown }): unknown[] => {
   const all: unknown[] = [];
@@ -115,6 +115,30 @@ test("a wake that throws keeps nobody asleep, and its fault is a late error", as
   all.wakeAll();
   expect(woken).toBe(1);
   expect(await uncaught).toEqual(new Error("mine alone"));
+});
+
+test("a generator goes on once the reply has left, or at once for a read that waits", async () => {
+  const steps: string[] = [];
+  const { open } = fileOf({
+    doc: "x",
+    stream: async function* () {
+      for (const item of ["a", "b", "c"]) {
+        steps.push(item);
+        yield item;
+      }
+    } as () => AsyncIterable<string>,
+  });
+  const one = open();
+  expect(await one.read()).toBe("a");
+  expect(steps).toEqual(["a"]);
+  await new Promise((done) => setImmediate(done));
+  expect(steps).toEqual(["a", "b"]);
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  expect(await Promise.all([one.read(1), one.read(2)])).toEqual(["b", "c"]);
+  expect(turned).toBe(false);
 });
 
 describe("a source with seek", () => {
