@@ -109,12 +109,14 @@ export function sizeOf(msg: Msg | Encoded): number {
  * RangeError; a string or stat that does not fit its 2-byte size is a ProtocolError. Numbers are cut to their field.
  */
 export function encodeInto(msg: Msg | Encoded, buf: Buffer, at: number): number {
+  const { type, tag } = msg;
   writeTo(buf, at + 4);
-  put8(typeNumber[msg.type === "encoded" ? msg.of : msg.type]);
-  put16(msg.tag);
+  put8(typeNumber[type === "encoded" ? (msg as Encoded).of : type]);
+  put16(tag);
   putBody(msg);
   const end = written();
-  buf.writeUInt32LE(end - at, at);
+  writeTo(buf, at);
+  put32(end - at);
   return end;
 }
 

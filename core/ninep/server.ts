@@ -73,19 +73,23 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
 
   const refuse = (tag: number, ename: string) => out.send({ type: "Rerror", tag, ename });
 
-  /** A message: at once, or behind what a pending attach or its fid holds up. */
+  /**
+   * A message: at once, or behind what a pending attach or its fid holds up. From here on its type is asked of the request:
+   * requests are all alike, while a field of messages that differ costs a look-up each time.
+   */
   function accept(msg: Tmsg): void {
-    if (msg.type === "Tversion") return version(msg);
-    if (session.msize === 0) return refuse(msg.tag, "no version was negotiated");
+    const { type, tag } = msg;
+    if (type === "Tversion") return version(msg as MsgOf<"Tversion">);
+    if (session.msize === 0) return refuse(tag, "no version was negotiated");
     let request: Request;
     try {
-      request = pending.begin(msg.type, msg.tag);
+      request = pending.begin(type, tag);
     } catch (error) {
-      return refuse(msg.tag, messageOf(error));
+      return refuse(tag, messageOf(error));
     }
-    if (msg.type === "Tflush") return pending.flush(msg.oldtag, request);
+    if (type === "Tflush") return pending.flush((msg as MsgOf<"Tflush">).oldtag, request);
     // The number is free on receipt and the message can not be undone, whatever becomes of it.
-    if (msg.type === "Tclunk" || msg.type === "Tremove") request.fixed = true;
+    if (ends(request)) request.fixed = true;
     if (isBusy(gate)) wait(gate, msg, request, dispatch);
     else dispatch(msg, request);
   }
@@ -93,8 +97,8 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
   /** Runs `act` now; what it throws is the reply. */
   function dispatch(msg: Tmsg, request: Request): void {
     try {
-      if (msg.type === "Tattach") attach(msg, request);
-      else if (msg.type === "Tauth") throw new NineError(Rerror.noAuth);
+      if (request.type === "Tattach") attach(msg as MsgOf<"Tattach">, request);
+      else if (request.type === "Tauth") throw new NineError(Rerror.noAuth);
       else onFid(msg as FidMsg, request);
     } catch (error) {
       failed(msg, request, error);
@@ -107,9 +111,10 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
   }
 
   function onFid(msg: FidMsg, request: Request): void {
-    const fid = fids.get(msg.fid);
+    const number = msg.fid;
+    const fid = fids.get(number);
     if (!fid) throw new NineError(Rerror.unknownFid);
-    if (msg.type === "Tclunk" || msg.type === "Tremove") fids.delete(msg.fid);
+    if (ends(request)) fids.delete(number);
     if (!fid.line || !isBusy(fid.line)) return perform(session, msg, fid, request);
     wait(fid.line, msg, request, (mine) => {
       try {
@@ -218,5 +223,8 @@ export function serve(duplex: Duplex, options: ServeOptions): Connection {
     },
   };
 }
+
+/** Whether it takes its fid away. */
+const ends = ({ type }: Request): boolean => type === "Tclunk" || type === "Tremove";
 
 const isBusy = (line: Line): boolean => line.busy !== undefined || line.waiting.length > 0;
