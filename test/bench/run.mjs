@@ -12,15 +12,23 @@ const limit = `## What the limit of 9P is made of
 
 The canned server parses a size and copies an answer: it is what a Node process on a socket costs. Where each request is a write of its
 own, as plan9port, Linux and most libraries send them, read(2), write(2) and the event loop are nearly all of it, and serving the
-tree on top does not show. Where a client sends 64 requests in one write those costs are shared by 64, and what is left is the work itself,
-0.3 µs for a small read: decoding, the fid, the open file, the reply, and the garbage that these make. That is the limit; half of the
-CPU is still in write(2).
+tree on top does not show. Where a client sends 64 requests in one write those costs are shared by 64, and what is left is the work itself.
+The canned server then takes 0.32 µs of CPU for a small read. Taught to parse the message, to look its tag and fid up and to cut the file, in
+one function that makes no object, it takes 0.33 µs. The tree takes 0.65 µs: its own 0.33 µs are the records of a message, a request and a reply,
+and the calls from the codec over the fid and the open file to the tree and back. That is the price of the layers, and
+why the rows "sent together" are missed.
 
 What made it so, by what taking it away costs: replies of one tick leave in one write; a request is itself the answer that the tree asks for, so that
-no closure is made for it; no error, no AbortSignal and no promise is made that nobody looks at; a walk finds the node that it found
-last time; a stat's bytes serve until it says something else; what lies in an array is not looked up in a map; large replies
-use their buffers again. A handler that gives a promise, and a generator, pay for promises, which cost more in Node 20
-where an AsyncLocalStorage is in use: the guard has one, to know whose code runs. A \`bus\` wakes its readers without any.
+no closure is made for it; a message's type is asked once, since a field of records that differ in shape is a look-up each time; numbers are read
+and written byte by byte; no error, no AbortSignal and no promise is made that nobody looks at; a walk finds the node that it found
+last time; a stat's bytes serve until it says something else; what lies in an array is not looked up in a map; what nearly always is one
+thing is no Set (a Set makes a new table whenever its last thing leaves: that was a third to a half of a wake-up); large replies use their buffers again.
+
+A handler that gives a promise, and a generator, pay for promises, which cost more in Node 20 where an AsyncLocalStorage is in use: the guard
+has one, to know whose code runs. 10,000 plain async generators that loop over a source and are woken together cost 0.6 µs each, and 2.5 µs once
+an AsyncLocalStorage is in use: six promises for an item, and for each of them hooks of Node run. Ours cost 7 µs in the same minute, with the
+request, its reply and the larger heap that a collection has to go through, and 4 µs of these until the reply has left: what a generator
+does between two items comes behind it. A \`bus\` wakes its readers without any promise.
 
 ## What the limit of a start is made of
 
