@@ -4,6 +4,7 @@ import {
   type Failures,
   jsonOf,
   type ProviderFetch,
+  replyEvents,
   type ServerEvent,
   type StreamEvent,
   sseBatches,
@@ -30,18 +31,12 @@ export async function* chat(
   try {
     const response = await postMessages(settings, body, betas, fetch, signal);
     if (!response.ok) throw fail.status(response.status, response.headers, (await bodyText(response, 64 * 1024)).text);
-    for await (const batch of sseBatches(response, fail)) {
-      let silent = true;
-      for (const event of batch) {
-        for (const given of answer.take(wireOf(event, fail))) {
-          silent = false;
-          yield given;
-        }
-        if (answer.over) break;
-      }
-      if (answer.over) break;
-      if (silent) yield { type: "progress" };
-    }
+    yield* replyEvents(sseBatches(response, fail), {
+      take: (event) => answer.take(wireOf(event, fail)),
+      get over() {
+        return answer.over;
+      },
+    });
     yield* answer.end(JSON.stringify(body).length);
   } catch (error) {
     signal.throwIfAborted();

@@ -9,6 +9,7 @@ import {
   jsonOf,
   type ProviderFetch,
   providerFetch,
+  replyEvents,
   type ServerEvent,
   type StreamEvent,
   sseBatches,
@@ -86,15 +87,7 @@ function chat(
   };
   return exchange(request, async function* (answer) {
     const made = reply(fail);
-    for await (const batch of sseBatches(answer, fail)) {
-      let silent = true;
-      for (const event of batch)
-        for (const given of made.take(chunkOf(event, fail))) {
-          silent = false;
-          yield given;
-        }
-      if (silent) yield { type: "progress" };
-    }
+    yield* replyEvents(sseBatches(answer, fail), { take: (event) => made.take(chunkOf(event, fail)) });
     yield* made.end(json.length);
   });
 }

@@ -11,6 +11,7 @@ import {
   type Made,
   type ProviderFetch,
   providerFetch,
+  replyEvents,
   type StreamEvent,
   sharedSessions,
   withSession,
@@ -145,15 +146,7 @@ function chat(request: Exchange, sent: number): AsyncIterable<StreamEvent> {
       throw text.trim() === "" ? fail.broken("the answer is empty") : fail.noReply(text);
     }
     const made = reply(fail);
-    for await (const batch of frameBatches(bodyBytes(answer))) {
-      let silent = true;
-      for (const frame of batch)
-        for (const event of made.take(frame)) {
-          silent = false;
-          yield event;
-        }
-      if (silent) yield { type: "progress" };
-    }
+    yield* replyEvents(frameBatches(bodyBytes(answer)), made);
     yield* made.end(sent);
   });
 }

@@ -8,6 +8,7 @@ import {
   failures,
   type ProviderFetch,
   providerFetch,
+  replyEvents,
   type StreamEvent,
   withTextCalls,
 } from "#plugins/backends";
@@ -119,16 +120,12 @@ export function ollamaBackends(options: OllamaOptions): (model: string) => Backe
 
 async function* read(answer: Response, fail: Failures, sent: number, window: number): AsyncGenerator<StreamEvent> {
   const made = reply(fail, sent, window);
-  for await (const batch of lineBatches(bodyBytes(answer))) {
-    let silent = true;
-    for (const line of batch)
-      for (const event of made.take(parsed(line, fail))) {
-        silent = false;
-        yield event;
-      }
-    if (made.over) break;
-    if (silent) yield { type: "progress" };
-  }
+  yield* replyEvents(lineBatches(bodyBytes(answer)), {
+    take: (line) => made.take(parsed(line, fail)),
+    get over() {
+      return made.over;
+    },
+  });
   yield* made.end();
 }
 

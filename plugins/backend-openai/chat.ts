@@ -1,6 +1,14 @@
 /** One Chat Completions request, streamed: from the response's bytes to stream events. */
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { bodyText, type Failures, jsonOf, type ServerEvent, type StreamEvent, sseBatches } from "#plugins/backends";
+import {
+  bodyText,
+  type Failures,
+  jsonOf,
+  replyEvents,
+  type ServerEvent,
+  type StreamEvent,
+  sseBatches,
+} from "#plugins/backends";
 import { type Fetch, postChat } from "./client.ts";
 import { reply } from "./reply.ts";
 import type { Settings } from "./settings.ts";
@@ -19,25 +27,19 @@ export async function* chat(
 ): AsyncGenerator<StreamEvent> {
   signal.throwIfAborted();
   const answer = reply(fail, settings.router ? body.model : undefined);
-  let over = false;
+  const reader = {
+    over: false,
+    take(event: ServerEvent) {
+      const ended = event.data.trim() === "[DONE]";
+      reader.over = ended || event.event === "document";
+      return ended ? [] : answer.take(chunkOf(event, fail));
+    },
+  };
   try {
     const response = await postChat(settings, body, fetch, signal);
     if (!response.ok) throw fail.status(response.status, response.headers, (await bodyText(response, 64 * 1024)).text);
-    for await (const batch of sseBatches(response, fail)) {
-      let silent = true;
-      for (const event of batch) {
-        over = event.data.trim() === "[DONE]";
-        if (over) break;
-        for (const given of answer.take(chunkOf(event, fail))) {
-          silent = false;
-          yield given;
-        }
-        if (event.event === "document") over = true;
-      }
-      if (over) break;
-      if (silent) yield { type: "progress" };
-    }
-    yield* answer.end(over, () => JSON.stringify(body).length);
+    yield* replyEvents(sseBatches(response, fail), reader);
+    yield* answer.end(reader.over, () => JSON.stringify(body).length);
   } catch (error) {
     signal.throwIfAborted();
     throw fail.thrown(error, new URL(settings.baseURL).origin);

@@ -8,6 +8,7 @@ export { type Exchange, exchange, exchangeJson } from "./exchange.ts";
 export { type Failures, failures } from "./failures.ts";
 export { bodyBytes, type HttpOptions, type ProviderFetch, providerFetch } from "./http.ts";
 export { legalHistory, type Rules } from "./legal.ts";
+export { type ReplyReader, replyEvents } from "./reply-events.ts";
 export { type Made, type Sessions, sharedSessions, withSession } from "./sessions.ts";
 export { type ServerEvent, type SseParser, sseParser } from "./sse.ts";
 export { bodyText, isJson, jsonOf, sseBatches } from "./sse-body.ts";
