@@ -2,6 +2,7 @@
  * Server-sent events from bytes, as they come: any line end, any cut, comments, several `data:` lines. The WHATWG rule
  * drops a last event that no blank line ends; here it counts, since servers are seen that leave it out.
  */
+import { StringDecoder } from "node:string_decoder";
 
 export interface ServerEvent {
   /** `message` where no `event:` line came. */
@@ -18,35 +19,38 @@ export interface SseParser {
 
 /** `limit`: most characters of one line or event. Default 4 Mi. */
 export function sseParser(limit = 4 * 1024 * 1024): SseParser {
-  const decoder = new TextDecoder(); // keeps half characters for the next chunk, drops a byte order mark
+  // Keeps half characters for the next chunk, as a TextDecoder does that streams, for less.
+  const decoder = new StringDecoder("utf8");
+  let fresh = true; // nothing has come yet: a byte order mark may
   let rest = "";
   let skipLf = false; // the last chunk ended in CR: a line end by itself, or half of one
   let event = "";
-  let data: string[] = [];
-  let size = 0;
+  let data: string | undefined;
 
-  function line(text: string, out: ServerEvent[]): void {
-    if (text === "") {
-      if (data.length > 0) out.push({ event: event || "message", data: data.join("\n") });
+  /** The line of `text` from `start` to `end`. */
+  function line(text: string, start: number, end: number, out: ServerEvent[]): void {
+    if (start === end) {
+      if (data !== undefined) out.push({ event: event || "message", data });
       event = "";
-      data = [];
-      size = 0;
+      data = undefined;
       return;
     }
-    const colon = text.indexOf(":");
-    const field = colon < 0 ? text : text.slice(0, colon);
-    const value = colon < 0 ? "" : text.slice(text[colon + 1] === " " ? colon + 2 : colon + 1);
-    if (field === "data") {
-      size += value.length;
-      if (size > limit) throw new RangeError(`an event is over ${limit} characters`);
-      data.push(value);
-    } else if (field === "event") event = value;
+    if (text.startsWith("data:", start)) return add(valueAt(text, start + 5, end));
+    if (text.startsWith("event:", start)) event = valueAt(text, start + 6, end);
+    else if (end - start === 4 && text.startsWith("data", start)) add("");
+    else if (end - start === 5 && text.startsWith("event", start)) event = "";
+  }
+
+  function add(value: string): void {
+    data = data === undefined ? value : `${data}\n${value}`;
+    if (data.length > limit) throw new RangeError(`an event is over ${limit} characters`);
   }
 
   function lines(text: string): ServerEvent[] {
     const out: ServerEvent[] = [];
     if (text === "") return out;
-    let start = skipLf && text[0] === "\n" ? 1 : 0;
+    let start = (fresh && text[0] === "\uFEFF") || (skipLf && text[0] === "\n") ? 1 : 0;
+    fresh = false;
     skipLf = false;
     let cr = text.indexOf("\r", start);
     for (;;) {
@@ -54,8 +58,12 @@ export function sseParser(limit = 4 * 1024 * 1024): SseParser {
       const lf = text.indexOf("\n", start);
       const at = cr >= 0 && (lf < 0 || cr < lf) ? cr : lf;
       if (at < 0) break;
-      line(rest + text.slice(start, at), out);
-      rest = "";
+      if (rest === "") line(text, start, at, out);
+      else {
+        rest += text.slice(start, at);
+        line(rest, 0, rest.length, out);
+        rest = "";
+      }
       start = at + 1;
       if (at !== cr) continue;
       if (start === text.length) skipLf = true;
@@ -68,13 +76,17 @@ export function sseParser(limit = 4 * 1024 * 1024): SseParser {
   }
 
   return {
-    push: (bytes) => lines(decoder.decode(bytes, { stream: true })),
+    push: (bytes) => lines(decoder.write(bytes as Buffer)),
     end() {
-      const out = lines(decoder.decode());
-      if (rest !== "") line(rest, out);
+      const out = lines(decoder.end());
+      if (rest !== "") line(rest, 0, rest.length, out);
       rest = "";
-      line("", out);
+      line("", 0, 0, out);
       return out;
     },
   };
 }
+
+/** What stands behind a field's colon: one blank there is no part of it. */
+const valueAt = (text: string, from: number, end: number): string =>
+  text.slice(text[from] === " " ? from + 1 : from, end);
