@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Message, StreamEvent, ToolSchema } from "#plugins/backends";
-import { type Block, blockAt } from "./textforms.ts";
+import { type Block, blockAt, openersOf } from "./textforms.ts";
 
 type Call = Extract<StreamEvent, { type: "call" }>;
 
@@ -49,6 +49,7 @@ function wasTold(messages: readonly Message[]): boolean {
 
 function finder(tools: readonly ToolSchema[], tell: boolean) {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const openers = openersOf(byName);
   const blocks: { text: string; calls: Call[] }[] = [];
   /** What is not given out yet. */
   let held = "";
@@ -73,22 +74,31 @@ function finder(tools: readonly ToolSchema[], tell: boolean) {
   /** Takes blocks out of `held`; what can be none is given back. `over`: nothing follows. */
   function settle(over: boolean): string {
     let prose = "";
-    while (held !== "") {
-      const reading = atLine && !inFence ? blockAt(held, byName, over) : undefined;
-      if (reading === "more") break;
-      if (reading && accept(reading)) {
-        held = held.slice(reading.text.length);
-        continue;
+    let given = 0;
+    let at = 0;
+    while (at < held.length) {
+      // A block may have blank lines in front: where it is none, they and the line behind them are prose together.
+      const first = atLine ? firstVisible(held, at) : at;
+      const blank = first === held.length;
+      if (atLine && !inFence && (blank || openers.has(held[first]))) {
+        const reading = blockAt(held.slice(at), byName, over);
+        if (reading === "more") break;
+        if (reading && accept(reading)) {
+          prose += held.slice(given, at);
+          given = at += reading.text.length;
+          continue;
+        }
       }
-      const end = held.indexOf("\n") + 1;
-      const line = end === 0 ? held : held.slice(0, end);
+      const end = blank ? held.lastIndexOf("\n") : held.indexOf("\n", first);
+      const whole = end >= at;
       // The fence that ends a block must be seen whole.
-      if (atLine && end === 0 && !over && /^\s*`{0,2}$/.test(line)) break;
-      if (atLine && /^\s*```/.test(line)) inFence = !inFence;
-      atLine = end !== 0;
-      held = held.slice(line.length);
-      prose += line;
+      if (atLine && !whole && !over && /^`{0,2}$/.test(held.slice(first))) break;
+      if (atLine && held.startsWith("```", first)) inFence = !inFence;
+      atLine = whole;
+      at = whole ? end + 1 : held.length;
     }
+    prose += held.slice(given, at);
+    held = held.slice(at);
     return prose;
   }
 
@@ -106,4 +116,12 @@ function finder(tools: readonly ToolSchema[], tell: boolean) {
       return { text: calls.length > 0 && prose.trim() === "" ? "" : prose, calls };
     },
   };
+}
+
+const visible = /\S/g;
+
+/** Where the white space ends that stands at `at`. */
+function firstVisible(text: string, at: number): number {
+  visible.lastIndex = at;
+  return visible.test(text) ? visible.lastIndex - 1 : text.length;
 }

@@ -17,6 +17,10 @@ export type Reading = Block | "more" | undefined;
 type Tools = ReadonlyMap<string, ToolSchema>;
 type Form = (text: string, tools: Tools, over: boolean) => Reading;
 
+/** The first characters that a block can have: at a line with another one, nobody has to look further. */
+export const openersOf = (tools: Tools): ReadonlySet<string | undefined> =>
+  new Set(["<", "[", "`", "{", ...[...tools.keys()].map((name) => name[0])]);
+
 /** The block that `text` begins with; `over`: nothing follows `text`. */
 export function blockAt(text: string, tools: Tools, over: boolean): Reading {
   let waits = false;
