@@ -28,6 +28,17 @@ test("H-030: what people write counts a token four bytes, paths, rules and code 
   expect(tokensOf("日本語")).toBeGreaterThanOrEqual(2);
 });
 
+test("a text of megabytes is judged by parts of it, wherever they lie", () => {
+  const prose = "The quick brown fox jumps over the lazy dog, and nobody knows why.\n".repeat(20_000);
+  const hex = randomBytes(prose.length / 2).toString("hex");
+  expect(perCharacter(prose)).toBeLessThan(0.27);
+  expect(perCharacter(hex)).toBe(1);
+  for (const mixed of [prose + hex, hex + prose]) {
+    expect(perCharacter(mixed)).toBeGreaterThan(0.57);
+    expect(perCharacter(mixed)).toBeLessThan(0.7);
+  }
+});
+
 const sizeOf = async (read: (path: string) => Promise<string>, A: string) =>
   Number(/^ctxsz=(\d+)/m.exec(await read(`${A}/stats`))?.[1]);
 
