@@ -21,6 +21,16 @@ const prefixes: Record<string, { first: string; each: string }> = {
 };
 const silent = new Set(["usage"]);
 
+/** Once begun, its lines go through as they are, but for those with a marker or what looks like one. */
+const isPlain = ({ type }: Block): boolean =>
+  !silent.has(type) && type !== "call" && type !== "tool" && !prefixes[type]?.each;
+
+/** Where the first line begins, from `at` on, that is not whole or may be a marker. */
+function plainEnd(text: string, at: number): number {
+  const mark = text.indexOf("[[[", at);
+  return text.lastIndexOf("\n", mark < 0 ? text.length : mark) + 1;
+}
+
 interface Block {
   type: string;
   name: string;
@@ -77,6 +87,13 @@ export function chatFilter(): ChatFilter {
     const text = held + markup;
     held = "";
     while (at < text.length) {
+      const plain = block && block.lines > 0 && isPlain(block) ? plainEnd(text, at) : at;
+      if (plain > at) {
+        out += text.slice(at, plain);
+        at = plain;
+        inLine = false;
+        continue;
+      }
       const end = text.indexOf("\n", at);
       const line = text.slice(at, end < 0 ? undefined : end);
       if (inLine && block) {

@@ -43,6 +43,8 @@ export interface ChatLog {
 }
 
 const pageSize = 64 * 1024;
+/** Pages of one write to the file. */
+const together = 16;
 
 interface Page {
   start: number;
@@ -81,6 +83,15 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
       at += count;
     }
   };
+  /** What is next for the file, at most `together` pages. */
+  const unsaved = (): Buffer[] => {
+    const end = cut?.raw ?? size;
+    const first = Math.floor((saved - (pages[0] as Page).start) / pageSize);
+    return pages
+      .slice(first, first + together)
+      .filter((page) => page.start < end)
+      .map((page) => page.bytes.subarray(Math.max(0, saved - page.start), Math.min(page.used, end - page.start)));
+  };
   let handle: FileHandle | undefined;
   let idle: NodeJS.Timeout | undefined;
   const closeFile = async () => {
@@ -103,10 +114,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
           cut = undefined;
           handle = await openFile();
         }
-        const page = pages.find((one) => one.start + one.used > saved) as Page;
-        const from = saved - page.start;
-        const count = Math.min(page.used - from, (cut?.raw ?? size) - saved);
-        const { bytesWritten } = await handle.write(page.bytes, from, count, saved - start.raw);
+        const { bytesWritten } = await handle.writev(unsaved(), saved - start.raw);
         saved += bytesWritten;
         trim();
       }
