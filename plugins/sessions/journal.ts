@@ -93,7 +93,7 @@ export function journalFile(path: string): JournalFile {
       return { ...parse(bytes.toString("utf8", 0, end)), torn: bytes.length - end };
     },
     append(n, kind, json) {
-      const bytes = Buffer.from(lineOf(n, kind, json));
+      const bytes = lineOf(n, kind, json);
       const handle = opened();
       if (dirty) ftruncateSync(handle, end);
       dirty = true;
@@ -187,12 +187,23 @@ function readIfThere(path: string): Buffer {
   }
 }
 
-const sumOf = (n: number, json: string): number => crc32(`${n} ${json}`);
+const sumOf = (n: number, json: string | Uint8Array): number => crc32(json, crc32(`${n} `));
 
-const lineOf = (n: number, kind: "v" | "head", json: string): string =>
-  kind === "v"
-    ? `{"n":${n},"crc":${sumOf(n, json)},"v":${json}}\n`
-    : `{"head":${json},"n":${n},"crc":${sumOf(n, json)}}\n`;
+/** More than a line holds in front of its value, and more than behind it. */
+const room = 64;
+
+/** Values may be long: they are encoded once, at their place in the line. */
+function lineOf(n: number, kind: "v" | "head", json: string): Buffer {
+  const end = room + Buffer.byteLength(json);
+  const bytes = Buffer.allocUnsafe(end + room);
+  bytes.write(json, room);
+  const sum = sumOf(n, bytes.subarray(room, end));
+  const [before, behind] =
+    kind === "v" ? [`{"n":${n},"crc":${sum},"v":`, "}\n"] : ['{"head":', `,"n":${n},"crc":${sum}}\n`];
+  bytes.write(before, room - before.length);
+  bytes.write(behind, end);
+  return bytes.subarray(room - before.length, end + behind.length);
+}
 
 const valueLine = /^\{"n":(\d+),"crc":(\d+),"v":(.*)\}$/s;
 const headLine = /^\{"head":(.*),"n":(\d+),"crc":(\d+)\}$/s;
