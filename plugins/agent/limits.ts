@@ -59,6 +59,8 @@ export const limits = {
   command: 600_000,
   commandOutput: 1 << 20,
   commands: 4,
+  /** Characters of a reply that is shown to its end before it is stored. */
+  longReply: 1 << 20,
   /** Nesting of a call's arguments: what is deeper breaks JSON.stringify somewhere. */
   argsDepth: 200,
 } as const;

@@ -2,11 +2,13 @@
  * One turn: prompt -> reply -> calls -> results -> reply … until a reply has no calls. Nothing here waits for the disk:
  * journal lines are written in order beside the work, and the snapshot at the end waits for them all.
  */
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "#core";
 import type { ReasoningBlock, ToolCall } from "#plugins/backends";
 import { learnWindow, loadedTools, measure } from "./context.ts";
 import { plan, runCalls } from "./dispatch.ts";
 import { profilesOf } from "./grow.ts";
+import { limits } from "./limits.ts";
 import { record } from "./lines.ts";
 import { takeNews } from "./news.ts";
 import { isMissing, reconnect } from "./provider.ts";
@@ -114,6 +116,8 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
       rt.deps.runner.warm({ session: rt.session.id, agent: rt.id, cwd: rt.cwd, profiles: profilesOf(rt) });
     const reply = await getReply(rt, tools, signal);
     rt.chat.end();
+    // To store a long reply takes a while: who reads along gets its end first.
+    if (reply.text.length > limits.longReply) await setImmediate();
     if (last || reply.calls.length === 0) return endOf(rt, reply);
     const planned = plan(rt, reply.calls, tools, reply.stop === "length");
     storeReply(

@@ -1,10 +1,11 @@
-import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { type Chat, chat } from "../../../plugins/agent/chat.ts";
 import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
-import { tempDir } from "./kit.ts";
+import { startAgent, tempDir } from "./kit.ts";
+import { say } from "./model.ts";
 
 function open(file = join(tempDir(), "chat")): Chat {
   const log = chat(file, undefined, () => {});
@@ -249,4 +250,26 @@ test("a log that has grown long begins anew with one notice; offsets and open re
   expect(again.raw.tail(1 << 30).toString()).toBe(Buffer.from(whole.raw).subarray(start.raw).toString());
   again.block("info", "more");
   await again.raw.flush();
+});
+
+test("the end of a long reply is at its readers before it is stored", async () => {
+  const { fs, A, dir, model, idle } = await startAgent();
+  const long = "x".repeat(2 << 20);
+  const inFile = (end: string) =>
+    readdirSync(dir, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(end))
+      .some((name) => statSync(join(dir, name)).size > long.length);
+  model.replies = [say(long)];
+  const storedAtEnd = (async () => {
+    let got = 0;
+    for await (const piece of fs.stream(`${A}/chat.raw`)) {
+      got += piece.length;
+      if (got > long.length) break;
+    }
+    return inFile(".journal.jsonl");
+  })();
+  await fs.write(`${A}/prompt`, "go");
+  expect(await storedAtEnd).toBe(false);
+  await idle();
+  expect(inFile(".json")).toBe(true);
 });
