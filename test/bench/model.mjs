@@ -15,9 +15,9 @@ const callOf = (n) => ({
   tool_calls: [{ index: 0, id: `c${n}`, function: { name: "shell", arguments: '{"command":"true"}' } }],
 });
 
-/** `asked` holds when each request for chat came, in milliseconds; `steps` and `text` say what is answered. */
+/** `asked` holds when each request for chat came, in milliseconds; the first `steps` are answered with a call. */
 export async function model() {
-  const self = { steps: 0, text: ["done"], asked: [], onAsked: () => {} };
+  const self = { steps: 0, asked: [], onAsked: () => {} };
   const server = createServer((req, res) => {
     req.resume().once("end", () => {
       if (req.method === "GET") return res.end(JSON.stringify({ data: [{ id: "bench" }] }));
@@ -25,7 +25,7 @@ export async function model() {
       self.onAsked();
       res.writeHead(200, { "content-type": "text/event-stream" });
       if (n <= self.steps) res.end(`${chunk(callOf(n))}${chunk({}, "tool_calls")}${end}`);
-      else stream(res, [...self.text.map((content) => chunk({ content })), chunk({}, "stop"), end]);
+      else res.end(`${chunk({ content: "done" })}${chunk({}, "stop")}${end}`);
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -35,16 +35,6 @@ export async function model() {
     server.closeAllConnections();
   });
   return self;
-}
-
-/** As fast as the other end takes it. */
-function stream(res, parts) {
-  let next = 0;
-  const more = () => {
-    while (next < parts.length) if (!res.write(parts[next++])) return res.once("drain", more);
-    res.end();
-  };
-  more();
 }
 
 /** A daemon whose agents ask `at`; `turn` runs one prompt in a new agent and gives the agent's path. */

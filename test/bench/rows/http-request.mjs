@@ -10,7 +10,7 @@ export default {
   goal: 0.9,
   async setup() {
     const { providerFetch, bodyBytes } = await import(pathToFileURL(join(root, "dist/plugins/backends/types.js")).href);
-    const url = await provider(["data: {}\n\n", "data: [DONE]\n\n"]);
+    const url = await provider("data: {}\n\n", 1, "data: [DONE]\n\n");
     const request = { method: "POST", headers: { "content-type": "application/json" }, body: "x".repeat(20_000) };
     const ours = providerFetch();
     const many = async (fetch, bytesOf) => {

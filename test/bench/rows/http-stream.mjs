@@ -11,16 +11,17 @@ export default {
   rounds: 7,
   async setup() {
     const { providerFetch, bodyBytes } = await import(pathToFileURL(join(root, "dist/plugins/backends/types.js")).href);
-    const url = await provider(Array.from({ length: 50_000 }, () => `data: ${"x".repeat(990)}\n\n`));
+    const url = await provider(`data: ${"x".repeat(990)}\n\n`, 50_000);
     const ours = providerFetch();
+    const post = { method: "POST" };
     const all = async (bytes) => {
       let size = 0;
       for await (const piece of bytes) size += piece.length;
       if (size !== 49_900_000) throw new Error(`${size} bytes came`);
     };
     return {
-      measured: async () => all(bodyBytes(await ours(url))),
-      baseline: async () => all((await fetch(url)).body),
+      measured: async () => all(bodyBytes(await ours(url, post))),
+      baseline: async () => all((await fetch(url, post)).body),
     };
   },
 };

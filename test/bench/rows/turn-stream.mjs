@@ -1,32 +1,36 @@
-// A turn whose answer is 50 MB, read live from chat.raw, against the same bytes through a socket of another process.
+/**
+ * A turn with a long answer, read live from chat.raw, against a plain pair of sockets that carries the same bytes: the
+ * same events, as many of them, each a write of its own. Both senders have a process of their own, and the reader is this
+ * one. The time ends with the last byte of text at the reader.
+ */
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
-import { daemonFor, model } from "../model.mjs";
+import { daemonFor } from "../model.mjs";
+import { provider } from "../provider.mjs";
 import { megabytes } from "../toolsrv.mjs";
 
-const piece = `${"x".repeat(1023)}\n`;
-const pieces = 50_000;
-const size = piece.length * pieces;
+const event = (value) => `data: ${JSON.stringify(value)}\n\n`;
+const chunk = (delta, finish = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });
 const sender = `
-  const socket = require("node:net").connect(Number(process.argv[1]), "127.0.0.1");
-  const piece = "x".repeat(1023) + "\\n";
+  const [, port, piece, times] = process.argv;
+  const socket = require("node:net").connect(Number(port), "127.0.0.1");
   let n = 0;
   const more = () => {
-    while (n++ < ${pieces}) if (!socket.write(piece)) return socket.once("drain", more);
+    while (n++ < Number(times)) if (!socket.write(piece)) return socket.once("drain", more);
     socket.end();
   };
   socket.once("connect", more);`;
 
-export default {
-  name: "a turn of 50 MB of text",
+const row = (name, piece, times) => ({
+  name,
   against: "a plain socket",
   // A quarter of the socket's rate.
   goal: 4,
   rounds: 5,
   async setup() {
-    const at = await model();
-    at.text = Array(pieces).fill(piece);
-    const daemon = await daemonFor(at);
+    const size = piece.length * times;
+    const sent = chunk({ content: piece });
+    const daemon = await daemonFor({ url: await provider(sent, times, `${chunk({}, "stop")}data: [DONE]\n\n`) });
     return {
       async measured() {
         const path = await daemon.agent();
@@ -56,9 +60,16 @@ export default {
                 socket.end();
               });
           }).listen(0, "127.0.0.1", () =>
-            spawn(process.execPath, ["-e", sender, String(server.address().port)], { stdio: "ignore" }),
+            spawn(process.execPath, ["-e", sender, String(server.address().port), sent, String(times)], {
+              stdio: "ignore",
+            }),
           );
         }),
     };
   },
-};
+});
+
+export default [
+  row("a turn of 50 MB of text, 1 KB an event", `${"x".repeat(1023)}\n`, 50_000),
+  row("a turn of 250,000 tokens, an event each", "word ", 250_000),
+];
