@@ -13,13 +13,11 @@ export class Few<T extends object> {
   }
 
   add(thing: T): void {
-    if (this.#one === thing) return;
     // What came later stays behind what is there.
     if (this.size === 0) this.#one = thing;
-    else {
-      this.#more ??= new Set();
-      this.#more.add(thing);
-    }
+    if (this.#one === thing) return;
+    this.#more ??= new Set();
+    this.#more.add(thing);
   }
 
   delete(thing: T): void {
@@ -39,11 +37,8 @@ export class Few<T extends object> {
 
   /** Takes out what `act` is done with, up to the first that it is not; what that adds has its turn too. */
   drain(act: (thing: T) => boolean): void {
-    for (let one = this.#one; one; one = this.#one) {
-      if (!act(one)) return;
-      if (this.#one === one) this.#one = undefined;
-    }
-    if (!this.#more) return;
+    for (let one = this.#one; one && act(one); one = this.#one) if (this.#one === one) this.#one = undefined;
+    if (this.#one || !this.#more) return;
     for (const thing of this.#more) {
       if (!act(thing)) return;
       this.#more.delete(thing);
