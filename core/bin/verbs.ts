@@ -186,7 +186,12 @@ No state is missed between look and wait: each wait tells the server which state
   async run(job) {
     const [folder, wanted = "idle"] = job.args as [string, string?];
     const reached = (state: string): boolean => state === wanted || state.startsWith(`${wanted}:`);
-    let state = (await job.client.read(`${folder}/state`)).toString().trim();
+    const look = job.client.read(`${folder}/state`).catch((error: unknown) => {
+      throw error instanceof RemoteError && error.message === "file not found"
+        ? new RemoteError("there is no agent (AGENTDIR is session/NAME/agent/NAME)")
+        : error;
+    });
+    let state = (await look).toString().trim();
     if (reached(state)) return;
     const file = await job.client.open(`${folder}/statewait`, ORDWR);
     while (!reached(state)) {

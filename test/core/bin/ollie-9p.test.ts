@@ -305,6 +305,10 @@ describe("ollie-9p ls, stat, rm, mv, create", () => {
 describe("ollie-9p wait", () => {
   it("returns at once when the state is there", async () => {
     expect(await run(["wait", "agent"])).toMatchObject({ code: 0, text: "", err: "" });
+    expect(await run(["wait", "box"])).toMatchObject({
+      code: 1,
+      err: "ollie-9p: box: there is no agent (AGENTDIR is session/NAME/agent/NAME)\n",
+    });
   });
 
   it("waits through other states, idle by default", async () => {

@@ -1,5 +1,5 @@
 /** Copilot: the token's life, against a fake that lets it expire. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,6 +117,18 @@ test("models are those that chat here, with the prompt's limit", async () => {
   const { backend } = await start();
   expect(await backend.models()).toEqual(["a", "gpt-b"]);
   expect(await backend.contextLength()).toBe(64_000);
+});
+
+test("ollie-login says its usage: asked, on standard output; misused, on standard error with status 2", () => {
+  const script = join(import.meta.dirname, "../../../data/scripts/ollie-login");
+  const run = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8" });
+    return { status, stdout: stdout.split("\n")[0], stderr: stderr.split("\n")[0] };
+  };
+  const usage = "usage: ollie-login copilot";
+  expect(run("--help")).toEqual({ status: 0, stdout: usage, stderr: "" });
+  for (const args of [[], ["github"], ["copilot", "more"]])
+    expect(run(...args)).toEqual({ status: 2, stdout: "", stderr: usage });
 });
 
 test("ollie-login keeps the token for its owner alone, and the backend finds it", async () => {
