@@ -29,6 +29,8 @@ export function place(env: Record<string, string>): Place {
     work,
     sessions: join(dir, ".local/share/ollie/sessions"),
     env: {
+      // Node 24 lets its young generation grow for thousands of turns, and that is not what is looked for.
+      NODE_OPTIONS: "--max-semi-space-size=8",
       ...{ PATH, HOME: dir, TMPDIR: dir, NAMESPACE: join(dir, "ns") },
       ...(OLLIE_ISOLATION ? { OLLIE_ISOLATION } : {}),
       ...env,

@@ -1,7 +1,7 @@
 /** The judge in parts: lines of ancestors, processes that are gone or another's by now. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { openSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { duplexPair } from "node:stream";
 import { clientOver } from "ollie/client";
 import { afterEach, describe, expect, test } from "vitest";
@@ -65,12 +65,17 @@ describe("who connected", () => {
   });
 
   test("is refused: a zombie", async () => {
-    // A child of sh that ends at once, and whose status sh does not take.
-    const sh = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 100"]);
+    // A child of sh that ends when sh has become another program, which does not take its status.
+    const sh = spawn("sh", ["-c", "sleep 101 & echo $!; exec sleep 100"]);
     children.push(sh);
     const [text] = await once(sh.stdout, "data");
     const pid = Number(text);
-    while (!processOf(pid)?.zombie) await new Promise((resolve) => setTimeout(resolve, 10));
+    const until = async (test: () => boolean | undefined) => {
+      while (!test()) await new Promise((resolve) => setTimeout(resolve, 10));
+    };
+    await until(() => readFileSync(`/proc/${sh.pid}/comm`, "utf8") === "sleep\n");
+    process.kill(pid);
+    await until(() => processOf(pid)?.zombie);
     expect(callerOf(0, calls(pid))).toMatch(/has ended$/);
   });
 });

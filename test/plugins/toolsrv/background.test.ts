@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -105,7 +105,8 @@ describe("a call in the background", () => {
 
   test("term, kill and dismiss", async () => {
     await shell("sleep 921");
-    await shell('trap "" TERM; setsid sleep 922 & sleep 923');
+    await shell('trap "" TERM; echo >trapped; setsid sleep 922 & sleep 923');
+    await until(() => existsSync(join(cwd, "trapped")));
     const [first, second] = list() as [ToolProcess, ToolProcess];
     expect(() => first.dismiss()).toThrow("proc/1/ctl: it runs (term or kill it first)");
     await first.term();
