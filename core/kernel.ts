@@ -76,12 +76,7 @@ export function createKernel(options: KernelOptions): Kernel {
     }
   };
   const bus = hooks(report, who.runAs);
-  const tree = createTree({
-    user,
-    report,
-    runAs: who.runAs,
-    ...(options.handlerLimit === undefined ? {} : { handlerLimit: options.handlerLimit }),
-  });
+  const tree = createTree({ user, report, runAs: who.runAs, handlerLimit: options.handlerLimit });
 
   const host: Host = {
     hooks: bus,

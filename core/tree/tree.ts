@@ -67,7 +67,7 @@ export interface Tree {
 
 export interface TreeOptions {
   /** Milliseconds for read, write and rdwr handlers. Default 60,000. */
-  handlerLimit?: number;
+  handlerLimit?: number | undefined;
   /** Owner of the root. */
   user: string;
   report(plugin: string, path: string, error: unknown): void;
