@@ -99,7 +99,7 @@ export async function createAgent(
     const block = await deps.call(agentSpawn, { at: rt.at, inject: (text) => void rt.spawn.push(text) });
     if (block) throw new NineError(`${what}: ${block.block}`);
     // Whoever ends ends what it made, which is not there yet.
-    if (session.dead || creator?.closing)
+    if (session.dead || creator?.closing || creator?.session.dead)
       throw new NineError(`${what}: the agent that asks, or the session, has ended`);
     // In one tick: a snapshot taken from now on holds the agent and does without the line.
     add(rt);

@@ -75,6 +75,13 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
     await Promise.allSettled(children(rt).map(kill));
     await Promise.allSettled(emptySessions(rt).map(deps.sessions.kill));
   };
+  /** In a session that was made by another which is gone: the agents that came from there, and it, where that leaves nobody. */
+  const killFrom = async (session: Session): Promise<void> => {
+    const ids = new Set(list(session).map(({ id }) => id));
+    const from = list(session).filter(({ creator }) => creator !== undefined && !ids.has(creator));
+    await Promise.allSettled(from.map(kill));
+    if (list(session).length === 0) await deps.sessions.kill(session);
+  };
   const ending = new WeakMap<Runtime, Promise<void>>();
   const kill = async (rt: Runtime): Promise<void> => {
     if (!ending.has(rt) && !rt.dead) ending.set(rt, bury(rt));
@@ -95,8 +102,9 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
     await close(rt);
     end(rt);
     await deps.runner.end(rt.session.id, rt.id);
+    // a session that ends meanwhile takes its files itself
     for (const suffix of ["chat", "chat.1"])
-      await rm(deps.sessions.file(rt.session, `${rt.id}.${suffix}`), { force: true });
+      if (!rt.session.dead) await rm(deps.sessions.file(rt.session, `${rt.id}.${suffix}`), { force: true });
     publish(rt, "kill", `A kill ${pathOf(rt)}`);
   };
   return {
@@ -141,17 +149,18 @@ export function roster(deps: Deps, end: (rt: Runtime) => void, taken: (name: str
         }
       },
       async kill(session) {
-        const all = list(session);
         await Promise.all(
-          all.map(async (rt) => {
+          list(session).map(async (rt) => {
             await close(rt);
             remove(rt);
             end(rt);
           }),
         );
-        // those that they made elsewhere
-        await Promise.all(all.map(killMade));
         await deps.runner.end(session.id);
+      },
+      async killed(session) {
+        const made = deps.sessions.list().filter(({ creator }) => creator?.session === session.id);
+        await Promise.all(made.map(killFrom));
       },
       async shutdown(session) {
         await Promise.all(list(session).map(rest));

@@ -63,6 +63,8 @@ export interface SessionPart {
   verb(session: Session, verb: "pause" | "resume" | "invalidate"): void | Promise<void>;
   /** Stops what runs; resolves when it is idle. Nothing is saved after it. */
   kill(session: Session): Promise<void>;
+  /** Somebody has killed the session: what it made elsewhere goes, too. */
+  killed?(session: Session): Promise<void>;
   /** Like kill, for the daemon's end: the state is kept. It is not waited for without a limit. */
   shutdown(session: Session): Promise<void>;
   /** Whole state, JSON-able, for a snapshot; may have growing lists. */

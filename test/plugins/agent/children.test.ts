@@ -1,8 +1,10 @@
 /** What becomes of the agents that an agent made, when that is stopped or killed. */
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Principal } from "#core";
 import { Sessions } from "#plugins/sessions";
-import { ok, type Rig, type Run, start, startAgent } from "./kit.ts";
+import { ok, type Rig, type Run, start, startAgent, tempDir } from "./kit.ts";
 import { call, calls, done, hang, type Reply, type Step, say, text } from "./model.ts";
 
 /** The tree as an agent sees it. */
@@ -120,6 +122,23 @@ test("the kill of a session ends what its agents made in others, once, though bo
   await rig.until(async () => (await fs.ls("/session")).length === 2);
   await rig.until(() => lines.includes("S kill session/s2"));
   expect(lines.filter((line) => line === "A kill session/s2/agent/c2")).toHaveLength(1);
+});
+
+test("also of a session that nobody has used since a restart; one whose file is damaged takes nothing with it", async () => {
+  const first = await parents();
+  const id = (await first.fs.read("/session/s1/id")).trim();
+  await first.close();
+  const second = await start({ dir: first.dir, cwd: first.cwd });
+  const dir = tempDir();
+  cpSync(first.dir, dir, { recursive: true, filter: (file) => !file.includes("lock.") });
+  await second.fs.remove("/session/s1");
+  expect(await second.fs.ls("/session")).toEqual(["new", "idx"]);
+
+  writeFileSync(join(dir, `${id}.journal.jsonl`), "no\n");
+  const third = await start({ dir, cwd: first.cwd });
+  await expect(third.fs.read(`${first.A}/id`)).rejects.toThrow();
+  await third.until(async () => (await third.fs.read("/session/idx")).includes("s1\tdamaged"));
+  expect(await third.fs.ls("/session/s2/agent")).toContain("c2");
 });
 
 test("an agent that is being killed makes no more", async () => {

@@ -1,5 +1,5 @@
 /** Agents that a tool call has made, against the built daemon: what a stop and a kill of their creator leave. */
-import { copyFileSync, readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test, vi } from "vitest";
 import { call, text } from "../../fakes/openai.ts";
@@ -15,7 +15,7 @@ const C = "session/s1/agent/c1";
 
 /** What a model does that has its work done by another agent, and waits for it. */
 const delegate = [
-  `ollie="${process.execPath} ./client.cjs"`,
+  `ollie="${process.execPath} ./bin/ollie-9p.cjs"`,
   '$ollie rdwr session/s1/agent/new "name=c1 cwd=$PWD"',
   "$ollie write session/s1/agent/c1/prompt 'sleep well'",
   '$ollie rdwr session/new "name=s2 cwd=$PWD"',
@@ -25,7 +25,7 @@ const delegate = [
 async function parentAndChild() {
   const fake = await model();
   const at = home(fake.env);
-  copyFileSync("dist/bin/ollie-9p.cjs", join(at.work, "client.cjs"));
+  cpSync("dist/bin", join(at.work, "bin"), { recursive: true });
   const daemon = await start(at);
   const { client } = daemon;
   await client.rdwr("session/new", "name=s1");
