@@ -15,9 +15,12 @@ const callOf = (n) => ({
   tool_calls: [{ index: 0, id: `c${n}`, function: { name: "shell", arguments: '{"command":"true"}' } }],
 });
 
-/** `asked` holds when each request for chat came, in milliseconds; the first `steps` are answered with a call. */
+/**
+ * `asked` holds when each request for chat came, and `answered` when it was answered, in milliseconds; the first `steps` are
+ * answered with a call.
+ */
 export async function model() {
-  const self = { steps: 0, asked: [], onAsked: () => {} };
+  const self = { steps: 0, asked: [], answered: [], onAsked: () => {} };
   const server = createServer((req, res) => {
     req.resume().once("end", () => {
       if (req.method === "GET") return res.end(JSON.stringify({ data: [{ id: "bench" }] }));
@@ -26,6 +29,7 @@ export async function model() {
       res.writeHead(200, { "content-type": "text/event-stream" });
       if (n <= self.steps) res.end(`${chunk(callOf(n))}${chunk({}, "tool_calls")}${end}`);
       else res.end(`${chunk({ content: "done" })}${chunk({}, "stop")}${end}`);
+      self.answered.push(performance.now());
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -37,7 +41,7 @@ export async function model() {
   return self;
 }
 
-/** A daemon whose agents ask `at`; `turn` runs one prompt in a new agent and gives the agent's path. */
+/** A daemon whose agents ask `at`; `turn` runs one prompt, in a new agent unless told which, and gives the agent's path. */
 export async function daemonFor(at) {
   const { connect } = await import(pathToFileURL(join(root, "dist/core/ninep/client.js")).href);
   const where = place();
@@ -63,10 +67,16 @@ export async function daemonFor(at) {
     rest,
     pid: running.pid,
     where,
-    async turn() {
-      const path = await agent();
+    async turn(known) {
+      const path = known ?? (await agent());
       at.asked.length = 0;
+      at.answered.length = 0;
+      // Nobody looks on meanwhile: a client that is woken at each change of state would be measured with it.
+      const last = new Promise((resolve) => {
+        at.onAsked = () => at.asked.length > at.steps && resolve();
+      });
       await client.write(`${path}/prompt`, "go");
+      await last;
       await rest(path);
       return path;
     },

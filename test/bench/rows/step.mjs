@@ -1,4 +1,4 @@
-// A tool step of a turn: from one request to the next, with a shell that does nothing.
+// A tool step of a turn: from the end of a response to the next request, with a shell that does nothing, confined.
 import { spawn } from "node:child_process";
 import { daemonFor, model } from "../model.mjs";
 
@@ -13,15 +13,14 @@ export default {
     const daemon = await daemonFor(at);
     // The first turn starts what later ones find.
     at.steps = 1;
-    await daemon.turn();
+    const agent = await daemon.turn();
     const shell = () => new Promise((resolve) => spawn("/bin/sh", ["-c", "true"]).on("close", resolve));
     return {
       async measured() {
         at.steps = steps;
-        const path = await daemon.turn();
-        const ms = (at.asked.at(-1) - at.asked[0]) / steps;
-        await daemon.client.rdwr(`${path}/ctl`, "kill");
-        return ms;
+        await daemon.turn(agent);
+        const between = at.asked.slice(1).map((asked, n) => asked - at.answered[n]);
+        return between.reduce((sum, ms) => sum + ms) / steps;
       },
       async baseline() {
         at.steps = steps;
