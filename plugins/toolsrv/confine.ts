@@ -1,7 +1,7 @@
 /** One call's confinement, in the terms of what enforces it: words around toolsrv, rules for its threads, words before a command. */
 import { dirname } from "node:path";
 import { packageRoot } from "#core";
-import { bwrapWords, landrunWords, nodeDirs, type Rules, rulesInside } from "#plugins/sandbox";
+import { bwrapWords, landrunWords, mayWrite, nodeDirs, type Rules, rulesInside } from "#plugins/sandbox";
 import { type Confinement, type Isolation, lostHere } from "./isolation.ts";
 import type { ToolRequest } from "./types.ts";
 
@@ -38,8 +38,11 @@ export async function confine(
   const lost = lostHere(found, rules);
   if (!rules.bestEffort && lost.length > 0)
     throw new Error(`sandbox profile ${rules.profile}: ${found.provider} can not enforce it (${lost[0]})`);
-  if (found.provider === "landrun") return { ...plain, wrap: landrunWords(rules) };
+  const { program = found.provider ?? "" } = found;
+  if (mayWrite(rules, program))
+    throw new Error(`sandbox: ${program} lies where tools may write, so it confines nothing`);
+  if (found.provider === "landrun") return { ...plain, wrap: [program, ...landrunWords(rules).slice(1)] };
   const own = [packageRoot(), dirname(entry), ...nodeDirs(), ...toolDirs(), "/usr", "/lib", "/lib64"];
-  const around = bwrapWords(rules, { own, unshareNetwork: found.landlock === 0 && rules.network === "none" });
-  return { ...plain, around, ...(found.landlock > 0 ? { rules: rulesInside(rules) } : {}) };
+  const [, ...words] = bwrapWords(rules, { own, unshareNetwork: found.landlock === 0 && rules.network === "none" });
+  return { ...plain, around: [program, ...words], ...(found.landlock > 0 ? { rules: rulesInside(rules) } : {}) };
 }

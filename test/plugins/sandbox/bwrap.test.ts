@@ -9,17 +9,22 @@ import { until } from "../toolsrv/processes.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
 
-/** Pids of processes whose command line begins with `words`, as they are seen from here. */
+/** Pids of processes whose command line begins with `words`, in whatever folder the program is, as they are seen from here. */
 const runningLike = (words: string): number[] =>
   readdirSync("/proc")
     .map(Number)
     .filter((pid) => {
       try {
-        return pid > 0 && readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").startsWith(words);
+        return pid > 0 && commandOf(pid).startsWith(words);
       } catch {
         return false;
       }
     });
+
+const commandOf = (pid: number): string =>
+  readFileSync(`/proc/${pid}/cmdline`, "latin1")
+    .replaceAll("\0", " ")
+    .replace(/^\/\S*\//, "");
 
 const parentOf = (pid: number): number =>
   Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);

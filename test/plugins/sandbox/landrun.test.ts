@@ -1,5 +1,14 @@
 /** landrun is a program of others: a stand-in on PATH shows what it is given, and then runs the command. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -70,7 +79,7 @@ test("H-083: taken off PATH or broken, nothing runs", async () => {
   const run = () => p.shell(`touch ${p.outside}/probe`);
   expect((await run()).content).toMatch(/^tools do not run here: .*landrun: landlock is not supported\);/);
   rmSync(join(bin, "landrun"));
-  const gone = await findProvider("landrun", { env: { PATH: bin }, native: true });
+  const gone = await findProvider("landrun", { env: { PATH: `.:${bin}` }, native: true });
   expect(gone).toEqual({ provider: undefined, why: "landrun: it is not installed", landlock: 0 });
 });
 
@@ -82,4 +91,24 @@ test("what it can not enforce is refused, unless the profile goes on with what t
   );
   p.profile("default", "network: none\ngeneral: { best_effort: true }\n");
   expect((await p.shell("echo ran")).content).toBe("ran\n[sandbox: partial — UDP is not confined]");
+});
+
+test("it is the program that was tried, wherever PATH leads by then, and never one that tools may write", async () => {
+  expect((await p.shell("echo once")).content).toBe("once");
+  const early = join(p.cwd, "bin");
+  mkdirSync(early);
+  writeFileSync(join(early, "landrun"), `#!/bin/sh\ntouch ${p.outside}/planted\n`, { mode: 0o755 });
+  expect((await p.shell("echo again", { env: { PATH: `${early}:${process.env.PATH}` } })).content).toBe("again");
+  expect(readdirSync(p.outside)).toEqual(["secret"]);
+  await p.runner.close();
+  process.env.PATH = `${early}:${path}`;
+  const found = await findProvider("landrun", { env: process.env, native: true });
+  expect(found.program).toBe(join(early, "landrun"));
+  rmSync(join(p.outside, "planted"));
+  const { cwd } = p;
+  const after = place({ entry, find: async () => found });
+  expect((await after.shell("true", { cwd })).content).toBe(
+    `sandbox: ${early}/landrun lies where tools may write, so it confines nothing`,
+  );
+  await after.close();
 });
