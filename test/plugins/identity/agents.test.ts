@@ -1,6 +1,7 @@
 /** Agents on their own sockets: who they are, what they may do, and what lies do not change. Tools are real processes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Act, asEach, type Programs, programs, type Rig, start } from "./rig.ts";
+import { allowed, bypass, forbidden, granted } from "./rights.ts";
 
 let p: Programs;
 beforeAll(async () => {
@@ -47,77 +48,53 @@ asEach(", a tool", (person) => {
   });
 
   test("may read and do what the table says", async () => {
-    const acts: Act[] = [
-      ...["context", "systemprompt", "stats", "cfg", "log", "queue", "prompt", "tools"].map(
-        (name): Act => ["read", `${of("a1")}/${name}`],
-      ),
-      ...["help", "agents", "models", "backends", "session/idx", "session/s1/env", "session/s1/sandbox"].map(
-        (name): Act => ["read", name],
-      ),
-      ...["tools", "models", "help", "tool_load file_grep"].map((verb): Act => ["rdwr", `${of("a1")}/ctl`, verb]),
-      ["write", `${of("a1")}/name`, "a1"],
-      ...["state", "plan", "id", "name", "stats", "log", "queue"].map((name): Act => ["read", `${of("a2")}/${name}`]),
-      ["write", `${of("a2")}/feed`, "x"],
-      ...["state", "plan", "id", "name"].map((name): Act => ["read", `${of("b1")}/${name}`]),
-    ];
-    const results = await rig.attempt("a1", { acts });
-    expect(results.flatMap((result, i) => (result.startsWith("ok") ? [] : [[acts[i], result]]))).toEqual([]);
-    expect(results).toHaveLength(acts.length);
+    const results = await rig.attempt("a1", { acts: allowed });
+    expect(results.flatMap((result, i) => (result.startsWith("ok") ? [] : [[allowed[i], result]]))).toEqual([]);
+    expect(results).toHaveLength(allowed.length);
   });
 
   test.each(["a name of its own", "the user's name"])("is refused all else, with %s", async (which) => {
-    const own: Act[] = [
-      ...["prompt", "fifo", "inject", "feed", "cfg"].map((name): Act => ["write", `${of("a1")}/${name}`, "x"]),
-      ...["stop", "pause", "resume", "clear", "kill", "inject x", "queue x", "agent default", "model x", "cwd /"].map(
-        (verb): Act => ["rdwr", `${of("a1")}/ctl`, verb],
-      ),
-      ...["backend script", "systemprompt", "name x"].map((verb): Act => ["rdwr", `${of("a1")}/ctl`, verb]),
-      ["remove", of("a1")],
-    ];
-    const kin: Act[] = [
-      ...["cfg", "plan", "name", "tools"].map((name): Act => ["write", `${of("a2")}/${name}`, "x"]),
-      ...["cfg", "context", "systemprompt", "prompt"].map((name): Act => ["read", `${of("a2")}/${name}`]),
-      ...["stop", "kill", "tools"].map((verb): Act => ["rdwr", `${of("a2")}/ctl`, verb]),
-      ["remove", of("a2")],
-      ["rename", of("a2"), "mine"],
-    ];
-    const others: Act[] = [
-      ...["log", "stats", "queue", "context", "prompt"].map((name): Act => ["read", `${of("b1")}/${name}`]),
-      ...["prompt", "fifo", "inject", "plan", "feed"].map((name): Act => ["write", `${of("b1")}/${name}`, "x"]),
-      ["rdwr", `${of("b1")}/ctl`, "kill"],
-      ["read", "session/s2/env"],
-      ["read", "session/s2/sandbox"],
-      ["rdwr", "session/s2/agent/new", `cwd=${rig.work}`],
-    ];
-    const above: Act[] = [
-      ["write", "session/s1/env", "PATH=/tmp"],
-      ["write", "session/s1/name", "mine"],
-      ...["kill", "save", "invalidate", "pause", "resume"].map((verb): Act => ["rdwr", "session/s1/ctl", verb]),
-      ["remove", "session/s1"],
-      ["remove", "session/s2"],
-      ["rename", "session/s2", "mine"],
-      ...["kill", "kill s2", "invalidate", "help"].map((verb): Act => ["rdwr", "ctl", verb]),
-      ...["idx", "identity/config", "identity/status", "identity/error"].map(
-        (name): Act => ["read", `plugins/${name}`],
-      ),
-      ["read", "usage"],
-      ["rdwr", "run", "{}"],
-      ["write", "busy", "1"],
-      ["rdwr", "session/new", `cwd=/ agent=default`],
-      ["rdwr", "session/new", `cwd=${rig.work}/.. agent=default`],
-      ...["PATH=/tmp", "LD_PRELOAD=/tmp/x.so", "NODE_OPTIONS=--require=/tmp/x"].map(
-        (pair): Act => ["rdwr", "session/new", `env.${pair} cwd=${rig.work} agent=default`],
-      ),
-      ["rdwr", "session/s1/agent/new", "cwd=/ agent=default"],
-    ];
-    const acts = [...own, ...kin, ...others, ...above];
+    const acts = forbidden(rig);
     const uname = which === "the user's name" ? { uname: person.name } : {};
     const results = await rig.attempt("a1", { acts, ...uname });
-    const granted = results.flatMap((result, i) =>
-      /permission denied|may not|agents make no|is outside of its creator's/.test(result) ? [] : [[acts[i], result]],
-    );
-    expect(granted).toEqual([]);
+    expect(granted(acts, results)).toEqual([]);
     expect(results).toHaveLength(acts.length);
+    for (const result of await rig.attempt("a1", { acts: bypass, ...uname }))
+      expect(result).toMatch(/permission denied|not found/);
+  });
+
+  test("may end what it made, and widen none of it", async () => {
+    const acts: Act[] = [
+      ["rdwr", "session/new", `name=mine cwd=${rig.work} agent=default`],
+      ["rdwr", "session/s1/agent/new", `name=child cwd=${rig.work} agent=default`],
+    ];
+    expect(await rig.attempt("a1", { acts })).toEqual([expect.stringMatching(/^ok /), expect.stringMatching(/^ok /)]);
+    const made = (await rig.user(["ls", "session/mine/agent"])).split("\n").find((name) => !name.startsWith("new"));
+    const wider: Act[] = [`session/mine/agent/${made}`, "session/s1/agent/child"].flatMap((path): Act[] => [
+      ["write", `${path}/cfg`, "cwd=/"],
+      ["rdwr", `${path}/ctl`, "cwd /"],
+      ["rdwr", `${path}/ctl`, "agent default"],
+      ["write", `${path}/tools`, "shell"],
+    ]);
+    const ofSession: Act[] = [
+      ["write", "session/mine/env", `PATH=${rig.work}`],
+      ["write", "session/mine/sandbox", "sandbox=off"],
+      ["rdwr", "session/mine/ctl", "kill"],
+      ["rename", "session/mine", "other"],
+    ];
+    const all = [...wider, ...ofSession];
+    expect(granted(all, await rig.attempt("a1", { acts: all }))).toEqual([]);
+    const [own] = await rig.attempt("a1", { acts: [["write", "session/mine/bypass", "allow shell"]] });
+    expect(own).toMatch(/permission denied|not found/);
+    const ending: Act[] = [
+      ["rdwr", `session/mine/agent/${made}/ctl`, "stop"],
+      ["rdwr", `session/mine/agent/${made}/ctl`, "kill"],
+      ["remove", "session/mine"],
+      ["remove", "session/s1/agent/child"],
+    ];
+    expect((await rig.attempt("a1", { acts: ending })).map((result) => result.slice(0, 2))).toEqual(
+      ending.map(() => "ok"),
+    );
   });
 
   test("can not have a command run: `!` and `/` from an agent are text", async () => {

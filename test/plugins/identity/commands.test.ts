@@ -100,7 +100,7 @@ asEach(", a command", (person) => {
   });
 
   test("prompt commands have theirs, for the agent that is being made", async () => {
-    const agents = join(rig.work, "agents");
+    const agents = join(rig.dir, "agents");
     mkdirSync(agents, { recursive: true });
     const command = rig.command({
       acts: [

@@ -6,6 +6,7 @@ import backends from "ollie/plugins/backends";
 import control from "ollie/plugins/control";
 import events from "ollie/plugins/events";
 import identity from "ollie/plugins/identity";
+import oneshot from "ollie/plugins/oneshot";
 import prompts from "ollie/plugins/prompts";
 import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
@@ -57,6 +58,17 @@ const trial = definePlugin({
   },
 });
 
+/** A prompt `probe` has a tool run the script that lies in the working directory. */
+const replies = [
+  { when: { result: "" }, repeat: "always" as const, steps: [{ text: "done" }] },
+  {
+    when: { prompt: "^probe$" },
+    repeat: "always" as const,
+    steps: [{ call: { name: "shell", args: { command: "sh ./probe.sh" } } }],
+  },
+  { repeat: "always" as const, steps: [{ text: "ok" }] },
+];
+
 const kernel = createKernel({
   plugins: [
     events(),
@@ -66,7 +78,8 @@ const kernel = createKernel({
     agentConfig(),
     prompts(),
     backends({ backend: "script" }),
-    backendScript({ scenario: { replies: [{ repeat: "always", steps: [{ text: "ok" }] }] } }),
+    backendScript({ scenario: { replies } }),
+    oneshot(),
     tools(),
     scheduler(),
     toolsrv({ entry }),

@@ -71,12 +71,21 @@ export async function programs(): Promise<Programs> {
   };
 }
 
-export type Act = [verb: "read" | "write" | "rdwr" | "remove" | "rename", path: string, text?: string];
+export type Act = [verb: "read" | "write" | "rdwr" | "open" | "remove" | "rename", path: string, text?: string];
 
 export interface Attempt {
   addr?: string;
   uname?: string;
   acts: Act[];
+  /** Every socket in this folder, by each of `unames`. */
+  within?: string;
+  unames?: string[];
+}
+
+/** Of a socket and a name: how many acts were answered, and those that were not refused, with what came of them. */
+export interface Outcome {
+  answered: number;
+  more: [Act | undefined, string][];
 }
 
 export interface Rig {
@@ -92,6 +101,8 @@ export interface Rig {
   shell(agent: string, command: string): Promise<string>;
   /** The shell command that makes an attempt. */
   command(attempt: Attempt): string;
+  /** What came of an attempt `within` a folder, by socket and name. */
+  attemptAll(agent: string, attempt: Attempt): Promise<Record<string, Outcome>>;
   /** What came of an attempt made by a tool, `ok …` or the error, for each act. */
   attempt(agent: string, attempt: Attempt): Promise<string[]>;
   /** Folders of the sockets of agents. */
@@ -111,6 +122,8 @@ export interface RigOptions {
   before?: string[];
   /** An earlier rig's folder. */
   dir?: string;
+  /** A folder in `work` that comes first in the daemon's PATH. */
+  early?: string;
 }
 
 /** A folder for temporary files that the person can enter: the tests' own may be closed to all but us. */
@@ -133,8 +146,14 @@ export async function start(options: RigOptions): Promise<Rig> {
     chownSync(one, person.uid, person.uid);
   }
   const env: Record<string, string> = {
-    ...{ PATH: process.env.PATH ?? "", HOME: home, NAMESPACE: ns, XDG_RUNTIME_DIR: run, TMPDIR: dir },
-    ...{ USER: person.name, OLLIE_AGENTS_PATH: join(work, "agents") },
+    ...{
+      PATH: `${options.early ? `${join(work, options.early)}:` : ""}${process.env.PATH}`,
+      HOME: home,
+      NAMESPACE: ns,
+      XDG_RUNTIME_DIR: run,
+      TMPDIR: dir,
+    },
+    ...{ USER: person.name, OLLIE_AGENTS_PATH: `${dir}/agents:${work}/agents` },
     // Identity has to hold by itself: a sandbox around the tools would hide what it lets through.
     ...{ OLLIE_ISOLATION: "none", ...options.env },
   };
@@ -187,16 +206,17 @@ export async function start(options: RigOptions): Promise<Rig> {
     ])
       await user(["rdwr", `session/${session}/agent/new`], { input: `cwd=${work} agent=default name=${name}` });
   }
+  const tried = async (agent: string, attempt: Attempt) => {
+    const text = await shell(agent, command(attempt));
+    try {
+      return JSON.parse(text.split("\n").find((line) => line.startsWith("[")) ?? "");
+    } catch {
+      throw new Error(`the attempt could not be made: ${text}`);
+    }
+  };
   return {
-    ...{ dir, work, main: `unix!${main}`, user, tool, shell, command, process: daemon, said },
-    async attempt(agent, attempt) {
-      const text = await shell(agent, command(attempt));
-      try {
-        return JSON.parse(text.split("\n").find((line) => line.startsWith("[")) ?? "");
-      } catch {
-        throw new Error(`the attempt could not be made: ${text}`);
-      }
-    },
+    ...{ dir, work, main: `unix!${main}`, user, tool, shell, command, process: daemon, said, attempt: tried },
+    attemptAll: async (agent, attempt) => (await tried(agent, attempt))[0],
     sockets(kind = "a") {
       try {
         return readdirSync(join(run, "ollie", kind)).map((name) => join(run, "ollie", kind, name));

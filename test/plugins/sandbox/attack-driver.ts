@@ -21,7 +21,10 @@ const p = place({ entry: entry ?? "", wanted: provider as Wanted });
 const servers: Server[] = [];
 try {
   writeFileSync(join(p.cfg, "env"), "OPENAI_API_KEY=sk-1\n", { mode: 0o600 });
-  mkdirSync(join(p.cfg, "tools"));
+  for (const dir of ["tools", "agents"]) mkdirSync(join(p.cfg, dir));
+  const saved = join(p.base, "data/sessions/s.json");
+  mkdirSync(join(p.base, "data/sessions"), { recursive: true });
+  writeFileSync(saved, "{}");
   mkdirSync(join(p.cwd, ".git", "hooks"), { recursive: true });
   mkdirSync(join(p.cwd, ".git", "objects"));
   const readable = join(p.base, "readable");
@@ -34,7 +37,16 @@ try {
   const web = await listen(0);
   servers.push(web, await listen(socket), await listen(abstract));
   const given = {
-    ...{ package: packageFile, entry, outside: p.outside, cfg: p.cfg, daemon: process.pid, readOnlyProgram },
+    ...{
+      package: packageFile,
+      entry,
+      outside: p.outside,
+      cfg: p.cfg,
+      saved,
+      key: Buffer.from(process.env.OPENAI_API_KEY ?? "").toString("base64"),
+      daemon: process.pid,
+      readOnlyProgram,
+    },
     ...{ port: (web.address() as AddressInfo).port, bindPort: 0, socket, abstract },
   };
   p.profile("default", yaml.replaceAll("{READABLE}", readable).replaceAll("{PORT}", String(given.port)));

@@ -56,7 +56,7 @@ async function attack(provider: string, uid: number, yaml: string): Promise<Repo
   const child = spawn(process.execPath, [driver, provider, yaml, files], {
     ...(uid === process.getuid?.() ? {} : { uid, gid: uid }),
     cwd: "/",
-    env: { PATH: process.env.PATH, TMPDIR: tmp, HOME: tmp },
+    env: { PATH: process.env.PATH, TMPDIR: tmp, HOME: tmp, OPENAI_API_KEY: "sk-in-the-environment" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";

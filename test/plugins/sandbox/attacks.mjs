@@ -73,6 +73,13 @@ tried("read through a link", () => {
 });
 tried("read the daemon's keys", () => fs.readFileSync(`${given.cfg}/env`).length);
 tried("widen the profile", () => fs.writeFileSync(`${given.cfg}/sandbox/default.yaml`, "unconfined: true\n"));
+tried("trust a project", () => fs.writeFileSync(`${given.cfg}/trusted`, "x"));
+tried("add an agent config", () => fs.writeFileSync(`${given.cfg}/agents/evil.json`, "{}"));
+tried("change a saved session", () => fs.appendFileSync(given.saved, "x"));
+tried("read a saved session", () => fs.readFileSync(given.saved).length);
+tried("remove the session's temporary folder", () => fs.rmdirSync(process.env.OLLIE_TMPDIR));
+tried("put a link in its place", () => fs.renameSync(process.env.OLLIE_TMPDIR, `${process.env.OLLIE_TMPDIR}-moved`));
+tried("move the working directory", () => fs.renameSync(process.cwd(), `${process.cwd()}-moved`));
 tried("add a tool", () => fs.writeFileSync(`${given.cfg}/tools/evil`, "x"));
 tried("change ollie", () => fs.appendFileSync(given.package, " "));
 tried("stat outside", () => fs.statSync(secret).size);
@@ -128,6 +135,19 @@ for (const tid of threads) {
   say("environ of a thread of toolsrv", () => fs.readFileSync(`/proc/${server}/task/${tid}/environ`).length - 1);
   say("limits of toolsrv", () => syscall(x64 ? 302 : 261, tid, 7, 0, 0, 0));
 }
+tried("a key in the environment of any process", () => {
+  const all = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  // In another form: our own environment has it, too.
+  const key = Buffer.from(given.key, "base64").toString();
+  const found = all.some((pid) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/environ`, "latin1").includes(key);
+    } catch {
+      return false;
+    }
+  });
+  if (!found) throw Object.assign(new Error(), { code: "none" });
+});
 tried("io_uring", () => withBuffer(425, Buffer.from([1]), Buffer.alloc(120), null, 0, 0));
 tried("keyring", () => withBuffer(x64 ? 248 : 217, Buffer.from("user\0"), Buffer.from("n\0"), Buffer.from("x"), 1, -4));
 tried("mount", () =>
