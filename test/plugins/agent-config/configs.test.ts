@@ -44,7 +44,13 @@ test("an empty file's defaults, and an implicit default", () => {
     params: {},
     hooks: {},
   };
-  expect(configs.load("a")).toEqual({ name: "a", file: expect.any(String), ...defaults });
+  expect(configs.load("a")).toEqual({
+    name: "a",
+    file: expect.any(String),
+    real: expect.any(String),
+    trusted: false,
+    ...defaults,
+  });
   expect(configs.load("default")).toEqual({ name: "default", file: undefined, ...defaults });
 });
 
