@@ -16,6 +16,7 @@ const exported = `
   export { run } from "./plugins/toolsrv/server/run.ts";
   export { children } from "./plugins/toolsrv/server/children.ts";
   export { createSpawner } from "./plugins/toolsrv/server/spawn.ts";
+  export { confinedSpawner } from "./plugins/sandbox-landlock/spawner.ts";
 `;
 
 export async function parts() {
@@ -50,9 +51,9 @@ export const bareSpawn = () =>
     child.on("close", () => resolve());
   });
 
-/** Runs command lines as toolsrv does, in this process, unconfined; `native: false`: as it does without koffi. */
+/** Runs command lines as toolsrv does, in this process, unconfined but by `thread`; `native: false`: as it does without koffi. */
 export async function runner({ native = true } = {}) {
-  const { loadLibc, children, createSpawner, run } = await parts();
+  const { loadLibc, children, confinedSpawner, createSpawner, run } = await parts();
   const { libc } = await loadLibc();
   if (!libc) throw new Error("koffi is missing: npm ci");
   const means = native ? { libc, children: children(libc) } : undefined;
@@ -63,13 +64,18 @@ export async function runner({ native = true } = {}) {
   atEnd(() => means?.children.close());
   const signal = new AbortController().signal;
   const env = { PATH: process.env.PATH, HOME: "/", OLLIE_SESSION: "bench", TMPDIR: tmpdir() };
-  return {
-    sh: (command) => {
-      const cookie = `${randomUUID()}.1.`;
-      const program = { exec: "/bin/sh", argv: ["-c", command], stdin: "{}\n", env, cwd: "/tmp" };
-      return run({ ...program, timeout: 0, cookie }, spawner, { signal });
-    },
+  const sh = (command, by = spawner) => {
+    const cookie = `${randomUUID()}.1.`;
+    const program = { exec: "/bin/sh", argv: ["-c", command], stdin: "{}\n", env, cwd: "/tmp" };
+    return run({ ...program, timeout: 0, cookie }, by, { signal });
   };
+  /** A thread that is confined to `rules`, of the build's program, and command lines run by it. */
+  const thread = async (rules) => {
+    const confined = await confinedSpawner(pathToFileURL(join(root, "dist/toolsrv.js")), rules);
+    const own = createSpawner(means, confined.start);
+    return { sh: (command) => sh(command, own), close: confined.close };
+  };
+  return { sh, thread };
 }
 
 /** A daemon's side: sessions that run tools in a toolsrv of the build. */
