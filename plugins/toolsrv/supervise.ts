@@ -39,7 +39,10 @@ interface Running {
 
 interface Slot {
   readonly session: string;
-  /** By what they are confined to from outside; "" where that is nothing. The longest unused comes first. */
+  /**
+   * By what they are confined to from outside; "" where that is nothing: a call that may run outside gets a server of its
+   * own beside one in bwrap. The longest unused comes first.
+   */
   readonly children: Map<string, Promise<Child>>;
   /** What its last call was confined to. */
   last: Confinement | undefined;

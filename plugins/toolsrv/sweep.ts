@@ -6,8 +6,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The variable that marks every process of a toolsrv: a cookie for itself, `{cookie}.{agent}.{n}.` for those of one call. */
 export const cookieVariable = "OLLIE_PROC";
 
-/** A new cookie; it says which daemon it belongs to: `{pid}-{start time}-{uuid}`. */
-export const cookieOf = (daemon: number): string => `${daemon}-${startTime(daemon) ?? 0}-${randomUUID()}`;
+/** A new cookie; it says which daemon it belongs to, and where that number means it: `{pid}-{start time}-{pid namespace}-{uuid}`. */
+export const cookieOf = (daemon: number): string =>
+  `${daemon}-${startTime(daemon) ?? 0}-${namespaceOf("self")}-${randomUUID()}`;
+
+/** The number of a process's pid namespace: a container has its own. 0: it can not be told. */
+function namespaceOf(pid: number | "self"): string {
+  try {
+    return /\d+/.exec(readlinkSync(`/proc/${pid}/ns/pid`))?.[0] ?? "0";
+  } catch {
+    return "0";
+  }
+}
 
 export interface Whose {
   /** Descendants of this process; itself not. */
@@ -73,23 +83,18 @@ export async function sweep(whose: Whose): Promise<number> {
   return killed;
 }
 
-/** Ends what daemons that were killed have left: their cookies name a daemon that is gone. */
+/**
+ * Ends what daemons that were killed have left: their cookies name a daemon that is gone. Such a process may be in a pid
+ * namespace of its own, as in bubblewrap; it is the daemon's that has to be ours.
+ */
 export async function sweepDead(): Promise<void> {
+  const here = namespaceOf("self");
   const dead = new Set<string>();
   for (const pid of readProc()) {
-    const [, owner, start] = /^(\d+)-(\d+)-/.exec(cookieIn(pid) ?? "") ?? [];
-    if (owner !== undefined && startTime(Number(owner)) !== start && isNear(pid)) dead.add(`${owner}-${start}-`);
+    const [mark, owner, start, namespace] = /^(\d+)-(\d+)-(\d+)-/.exec(cookieIn(pid) ?? "") ?? [];
+    if (mark !== undefined && namespace === here && startTime(Number(owner)) !== start) dead.add(mark);
   }
   for (const cookie of dead) await sweep({ cookie });
-}
-
-/** Whether pids mean the same to it as to us: a container has its own. */
-function isNear(pid: number): boolean {
-  try {
-    return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return false;
-  }
 }
 
 /** Sends a signal; false where there is no such process or group (negative), or it is somebody else's. */

@@ -8,6 +8,7 @@ import { toolDirs } from "#plugins/tools";
 import { isZombie, type Libc, loadLibc, members, reapOrphans } from "#plugins/toolsrv";
 import { startChild } from "../../../plugins/toolsrv/child.ts";
 import { childrenOf, cookieOf, sweepDead } from "../../../plugins/toolsrv/sweep.ts";
+import { here } from "../sandbox/gate.ts";
 import { bundle, toolsrvEntry } from "./bundle.ts";
 import { alive, escaped, stubborn, until } from "./processes.ts";
 
@@ -115,6 +116,36 @@ describe("nothing outlives the daemon", () => {
     await until(() => !alive(theirs?.pid as number));
     expect(alive(ours?.pid as number)).toBe(true);
     ours?.kill("SIGKILL");
+  });
+});
+
+describe("what a dead daemon has left in another pid namespace", () => {
+  const left = async (cookie: string, words: string[]) => {
+    const [program = "", ...args] = words;
+    spawn(program, args, { env: { OLLIE_PROC: `${cookie}.a.1.` }, detached: true, stdio: "ignore" });
+    await until(() => members({ cookie }).length >= (program === "bwrap" ? 2 : 1));
+    return members({ cookie });
+  };
+  const deadCookie = async () => {
+    const dead = spawn("/bin/sh", ["-c", "exec sleep 0"]);
+    const cookie = cookieOf(dead.pid as number);
+    await once(dead, "exit");
+    return cookie;
+  };
+
+  test.skipIf(!here.bwrap)("is ended where the daemon was in ours", async () => {
+    const sleeping = ["--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "sleep", "908"];
+    const pids = await left(await deadCookie(), ["bwrap", ...sleeping]);
+    await sweepDead();
+    await until(() => !pids.some(alive));
+  });
+
+  test("is left alone where the daemon was in another: its number means somebody else here", async () => {
+    const elsewhere = (await deadCookie()).replace(/^(\d+-\d+)-\d+/, "$1-1");
+    const [pid = 0] = await left(elsewhere, ["/bin/sleep", "909"]);
+    await sweepDead();
+    expect(alive(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
   });
 });
 
