@@ -1,8 +1,8 @@
 /** Folders for temporary files: one per session, one per agent below it, 0700, gone with them. */
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { dataDir, expandHome } from "#core";
+import { dataDir, expandHome, readRegular } from "#core";
 import { startTime } from "./sweep.ts";
 
 export interface TmpDirs {
@@ -65,11 +65,11 @@ function entries(dir: string): string[] {
   }
 }
 
-/** Only folders that say whose they are, and whose daemon is gone: a pid alone may have been given anew. */
+/** Only folders that say whose they are, and whose daemon is gone: a pid alone may have been given anew. Tools write there, too. */
 function isDead(file: string): boolean {
   try {
-    const [pid, started] = readFileSync(file, "utf8").trim().split(" ");
-    return startTime(Number(pid)) !== started;
+    const [pid, started] = readRegular(file, 4096)?.bytes.toString("utf8").trim().split(" ") ?? [];
+    return pid !== undefined && startTime(Number(pid)) !== started;
   } catch {
     return false;
   }

@@ -1,5 +1,5 @@
 /** Folders for temporary files: whose they are, and how they go. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -23,8 +23,11 @@ test("only folders of dead daemons are wiped at start", () => {
   const foreign = join(base, "foreign");
   for (const dir of [dead, foreign]) mkdirSync(dir);
   writeFileSync(join(dead, ".owner"), `${process.pid} 1\n`);
+  const piped = join(base, "piped");
+  mkdirSync(piped);
+  spawnSync("mkfifo", [join(piped, ".owner")]);
   tmp.wipeDead();
-  expect([mine, dead, foreign].map((dir) => existsSync(dir))).toEqual([true, false, true]);
+  expect([mine, dead, foreign, piped].map((dir) => existsSync(dir))).toEqual([true, false, true, true]);
 });
 
 test("they are gone at once: no tool finds one half removed, where it could put a link in place of a folder", async () => {
