@@ -17,6 +17,7 @@ export function memoryFolder(): Folder {
       journal: async () => {},
       head: async () => {},
       behind: true,
+      onePiece: false,
       due: false,
       overdue: false,
       async save(make) {

@@ -182,7 +182,8 @@ export function registry({ folder, publish, report, taken, end }: Surroundings):
     async snapshot(session) {
       ready(session);
       const entry = entryOf(session);
-      return entry.store.behind && entry.has.size > 0 ? await told(entry, snapshot(entry)) : entry.store.path;
+      const { behind, onePiece } = entry.store;
+      return (behind || onePiece) && entry.has.size > 0 ? await told(entry, snapshot(entry)) : entry.store.path;
     },
     kept: (session, section, id, epoch) => entries.get(session.id)?.store.kept(section, id, epoch) ?? 0,
     items: (session, section, id) => kept.items(entryOf(session), section, id),

@@ -33,6 +33,8 @@ export interface SessionStore {
   head(value: unknown): Promise<void>;
   /** The snapshot does not hold all. */
   readonly behind: boolean;
+  /** The snapshot is in one piece, so that growing lists can not be had from it. */
+  readonly onePiece: boolean;
   /** It is time for a snapshot: its cost is small, or in proportion to what the journal has grown by, or the journal lacks something. */
   readonly due: boolean;
   /** The journal has become so long that the snapshot can not wait for rest. */
@@ -69,6 +71,7 @@ export function sessionStore(dir: string, id: string): SessionStore {
   let saving: Promise<string> | undefined;
   let writing = false;
   let lists: KeptLists = new Map();
+  let onePiece = false;
   let removed = false;
   let queue: Promise<unknown> = Promise.resolve();
 
@@ -113,12 +116,16 @@ export function sessionStore(dir: string, id: string): SessionStore {
       const { lines, torn, last } = to.log.load();
       Object.assign(to, { seq: Math.max(seq, last), size, held: 0 });
       lists = kept;
+      onePiece = kept.size === 0;
       return { sections, lines: lines.filter(({ n }) => n > seq).map(({ v }) => v), torn };
     },
     journal: (value) => write("v", value),
     head: (value) => write("head", value),
     get behind() {
       return behind();
+    },
+    get onePiece() {
+      return onePiece;
     },
     get due() {
       if (lacking || !behind()) return lacking;
@@ -153,6 +160,7 @@ export function sessionStore(dir: string, id: string): SessionStore {
           lacking = false;
           const { size, kept } = await replaceFile(path, (file) => writeSnapshot(file, pieces, path));
           lists = kept;
+          onePiece = false;
           to.size = size;
           to.held = held;
         } catch (error) {

@@ -107,7 +107,7 @@ export interface Sessions {
    * time, long ones when their journal has grown by half of it. Gives the snapshot's path.
    */
   save(session: Session): Promise<string>;
-  /** A snapshot now, whatever it costs, unless the one on disk holds all. Gives its path, empty where sessions are in memory only. */
+  /** A snapshot now, whatever it costs, unless the one on disk holds all, growing lists an item a line. Gives its path, empty where sessions are in memory only. */
   snapshot(session: Session): Promise<string>;
   /** Items at the beginning of a growing list of the record `id` that the snapshot has; 0 in another epoch, and where sessions are in memory only. */
   kept(session: Session, section: string, id: string, epoch: number): number;

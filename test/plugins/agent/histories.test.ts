@@ -1,5 +1,5 @@
 /** Histories of agents at rest leave the memory, and come back when they are needed. */
-import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Agents } from "#plugins/agent";
@@ -71,6 +71,24 @@ test("what shows the history has it read, and it stays where there is room", asy
   await again.fs.write("/session/s1/agent/a2/prompt", "/history");
   expect(await again.fs.read("/session/s1/agent/a2/chat")).toContain("user: other\nassistant: 2\n");
   expect(fs).toBeDefined();
+});
+
+test("a file in one piece is written anew before its histories leave the memory", async () => {
+  const first = await two({});
+  await first.turn("a1", "one", "1");
+  await first.turn("a2", "other", "2");
+  await first.close();
+  const file = join(first.dir, readdirSync(first.dir).find((name) => name.endsWith(".json")) ?? "");
+  const saved = JSON.parse(readFileSync(file, "utf8"));
+  writeFileSync(file, JSON.stringify(saved));
+  const rig = await start({ dir: first.dir, cwd: first.cwd, ...tight });
+  await rig.fs.read(`${rig.A}/stats`);
+  await rig.until(() => away(rig) === 2);
+  expect(away(rig, "a2")).toBe(0);
+  expect(JSON.parse(readFileSync(file, "utf8")).agents.map(({ messages }: never) => messages)).toEqual(
+    saved.agents.map(({ messages }: never) => messages),
+  );
+  expect(await rig.fs.read(`${rig.A}/context`)).toContain('"one"');
 });
 
 test("a history that is away is cleared, saved again and killed like any other", async () => {
