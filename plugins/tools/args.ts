@@ -41,7 +41,7 @@ const flags: Record<string, Flag> = {
 
 /**
  * Whether only the declared arguments are taken. JSON Schema says no where nothing is said; models make up names, and a
- * call that runs without what it asked for answers another question than theirs (docs/decisions/012-unknown-arguments.md).
+ * call that runs without what it asked for answers another question than theirs (docs/decisions/013-unknown-arguments.md).
  */
 const isClosed = (args: ArgsSchema): boolean =>
   (args.additionalProperties ?? false) === false && !elsewhere.some((keyword) => Object.hasOwn(args, keyword));
