@@ -242,8 +242,7 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
     body?: Uint8Array | string,
     options?: CallOptions,
   ): AsyncGenerator<Buffer, void, undefined> {
-    const file = await open(path, ORDWR, options);
-    yield* replyOf(file, body === undefined ? undefined : file.write(body, 0, options), undefined, options);
+    yield* answerOf(await open(path, ORDWR, options), body, options);
   }
 
   async function* exchange(
@@ -256,7 +255,7 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
     if (wname.length > MAXWELEM || bytes.length > rpc.msize - IOHDRSZ) {
       const file = await open(path, ORDWR, options);
       options?.onOpen?.();
-      return yield* replyOf(file, file.write(bytes, 0, options), undefined, options);
+      return yield* answerOf(file, bytes, options);
     }
     const fid = freeFids.pop() ?? nextFid++;
     const walked = rpc.request({ type: "Twalk", tag: 0, fid: ROOT, newfid: fid, wname }, "Rwalk", ({ wqid }) => {
@@ -274,12 +273,17 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
       freeFids.push(fid);
       throw error;
     }
-    yield* replyOf(
-      file,
-      opened.then(() => written),
-      first,
-      options,
-    );
+    try {
+      await opened;
+      await written;
+      const bytes = await first;
+      if (bytes.length === 0) return;
+      yield bytes;
+      yield* file.stream(options);
+    } finally {
+      // Nobody waits for its clunk: all that the file had to say has come.
+      file.close().catch(() => {});
+    }
   }
 
   const client: Client = {
@@ -343,18 +347,14 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
   return client;
 }
 
-/** What `file` gives once `written` has resolved, `first` being its first read; closed in the end. */
-async function* replyOf(
+/** What a file answers to `body`; closed in the end. */
+async function* answerOf(
   file: File,
-  written: Promise<void> | undefined,
-  first: Promise<Buffer> | undefined,
+  body: Uint8Array | string | undefined,
   options: CallOptions | undefined,
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
-    await written;
-    const bytes = await first;
-    if (bytes?.length === 0) return;
-    if (bytes) yield bytes;
+    if (body !== undefined) await file.write(body, 0, options);
     yield* file.stream(options);
   } finally {
     await file.close().catch(() => {});

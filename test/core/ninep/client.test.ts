@@ -144,7 +144,7 @@ describe("client", () => {
       waiting[0]?.();
       expect(await reply).toBe("rep");
       expect(opened).toBe(1);
-      expect(typesSince(server, 6)).toEqual(["Tread", "Tclunk"]);
+      await vi.waitFor(() => expect(typesSince(server, 6)).toEqual(["Tread", "Tclunk"]));
     });
 
     it("tells what the first request that failed said, and has not opened anything then", async () => {
