@@ -4,7 +4,6 @@
  */
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { messageOf, OllieError } from "../errors.ts";
@@ -12,7 +11,7 @@ import { logLevels } from "../log.ts";
 import { parseAddr } from "../ninep/addr.ts";
 import type { Use } from "../plugin.ts";
 import type { Config } from "./define.ts";
-import { configDir, makeDir, packageRoot } from "./paths.ts";
+import { configDir, dataDir, makeDir, packageRoot } from "./paths.ts";
 import { readRegular } from "./regular.ts";
 import { isTrusted } from "./trust.ts";
 
@@ -120,7 +119,8 @@ async function importUsers(file: string, env: Env): Promise<{ default?: unknown 
   const jiti = createJiti(pathToFileURL(file).href, {
     alias: hostAliases(),
     moduleCache: false,
-    fsCache: privateFolder(join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ollie", "jiti")),
+    // Not among the caches of the home folder: there are sandbox profiles that let tools write those.
+    fsCache: privateFolder(join(dataDir(env), "jiti")),
     interopDefault: false,
   });
   return jiti.import(file);

@@ -156,7 +156,7 @@ export default { plugins: [${plugins.join(", ")}] };
     expect(f.olliesrv("config", "check", "--config", file)).toMatchObject({ status: 0, err: "" });
     const made = inHome().filter((path) => !before.includes(path));
     // Compiled configs are kept.
-    expect(made.filter((path) => !/^\.cache(\/ollie(\/jiti.*)?)?$/.test(path))).toEqual([]);
+    expect(made.filter((path) => !/^\.local(\/share(\/ollie(\/jiti.*)?)?)?$/.test(path))).toEqual([]);
   });
 
   test("the daemon says the same, with the file's name, and starts nothing", () => {
@@ -234,14 +234,14 @@ describe("compiled configs", () => {
   test("are kept in a folder that only the user can read", () => {
     const f = folders();
     check(f);
-    const cache = join(f.home, ".cache/ollie/jiti");
+    const cache = join(f.home, ".local/share/ollie/jiti");
     expect(statSync(cache).mode & 0o777).toBe(0o700);
-    expect(statSync(join(f.home, ".cache/ollie")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(f.home, ".local/share/ollie")).mode & 0o777).toBe(0o700);
   });
 
   test("an open folder is closed first", () => {
     const f = folders();
-    const cache = join(f.home, ".cache/ollie/jiti");
+    const cache = join(f.home, ".local/share/ollie/jiti");
     mkdirSync(cache, { recursive: true });
     chmodSync(cache, 0o777);
     expect(check(f).status).toBe(0);
@@ -250,16 +250,17 @@ describe("compiled configs", () => {
 
   test("are not kept where there is no place for them", () => {
     const f = folders();
-    f.put("home/.cache", "a file");
+    f.put("home/.local", "a file");
     expect(check(f)).toMatchObject({ status: 0, err: "" });
   });
 
-  test("lie in XDG_CACHE_HOME where that is set; ollie's own config needs none", () => {
+  test("lie where ollie keeps its data, which no tool may write as it may caches; ollie's own config needs none", () => {
     const f = folders();
-    f.env.XDG_CACHE_HOME = join(f.home, "elsewhere");
+    f.env.OLLIE_DATA_PATH = join(f.home, "elsewhere");
     expect(f.olliesrv("config", "check").status).toBe(0);
-    expect(existsSync(f.env.XDG_CACHE_HOME)).toBe(false);
+    expect(existsSync(join(f.env.OLLIE_DATA_PATH, "jiti"))).toBe(false);
     check(f);
-    expect(statSync(join(f.env.XDG_CACHE_HOME, "ollie/jiti")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(f.env.OLLIE_DATA_PATH, "jiti")).mode & 0o777).toBe(0o700);
+    expect(existsSync(join(f.home, ".cache"))).toBe(false);
   });
 });
