@@ -1,11 +1,11 @@
 /** Histories of agents at rest leave the memory, and come back when they are needed. */
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Agents } from "#plugins/agent";
 import { Sessions } from "#plugins/sessions";
 import { type Runtime, runtimeOf } from "../../../plugins/agent/runtime.ts";
-import { type Rig, type RigOptions, start, startAgent, tempDir } from "./kit.ts";
+import { ok, type Rig, type RigOptions, start, startAgent, tempDir } from "./kit.ts";
 import { call, calls, hang, say } from "./model.ts";
 
 /** No room for a history at rest beside the last one. */
@@ -177,4 +177,26 @@ test("a prompt that comes with a history that can not be read waits, and it is s
   await until(async () => (await fs.read(`${A}/state`)) === "idle\n");
   expect(await fs.read(`${A}/stats`)).toContain("queued=1\nheld=1\n");
   expect(lines.join("\n")).toMatch(/^E session\/s1\/agent\/a1 session s1 can not be read: /m);
+});
+
+test("the journal of a turn without end is folded into the snapshot meanwhile, and nothing of it is lost", async () => {
+  const rounds = 40;
+  const rig = await startAgent({
+    agent: { resultBytes: 0 },
+    run: ({ args }) => ok(`${args.n} ${"x".repeat(1 << 20)}`),
+  });
+  const { fs, A, model, until } = rig;
+  model.window = 1e9;
+  model.replies = [...Array.from({ length: rounds }, (_, n) => calls(call("shell", { n }))), [hang()]];
+  await fs.write(`${A}/prompt`, "go");
+  await until(() => model.requests.length > rounds);
+  const journal = join(rig.dir, readdirSync(rig.dir).find((name) => name.endsWith(".jsonl")) ?? "");
+  await until(() => statSync(journal).size < (rounds / 2 + 5) << 20);
+  const dir = tempDir();
+  cpSync(rig.dir, dir, { recursive: true, filter: (file) => !file.includes("lock.") });
+  const again = await start({ dir, cwd: rig.cwd });
+  const found = await again.fs.read(`${A}/context`);
+  expect([...found.matchAll(/"content":"(\d+) xxx/g)].map(([, n]) => Number(n))).toEqual(
+    Array.from({ length: rounds }, (_, n) => n),
+  );
 });
