@@ -130,36 +130,45 @@ function namesIn(dir: string, sight: Sight | undefined): string[] {
  * that names this place in turn: the file `.git` is a tool's to write, and could name any folder, or be a link to another's.
  */
 function gitDirs(cwd: string, sight: Sight | undefined): string[] {
-  const text = (file: string) => textOf(file, sight);
   for (let dir = cwd; ; dir = dirname(dir)) {
     const file = join(dir, ".git");
-    const link = firstLine(text(file), "gitdir: ");
+    const link = firstLine(textOf(file, sight), "gitdir: ");
     if (link !== undefined) {
       const own = realPath(resolve(dir, link));
       return own === undefined || realPath(file) !== file
         ? []
-        : (worktreeDirs(own, file, text) ?? submoduleDirs(own, dir, text));
+        : (worktreeDirs(own, file, sight) ?? submoduleDirs(own, dir, sight));
     }
     if (dir === dirname(dir) || realPath(file) !== undefined) return [];
   }
 }
 
 /** Undefined: `own` is no worktree's, or that of another than `file` belongs to. */
-function worktreeDirs(own: string, file: string, text: Reading): string[] | undefined {
-  const common = firstLine(text(join(own, "commondir")));
-  const back = firstLine(text(join(own, "gitdir")));
+function worktreeDirs(own: string, file: string, sight: Sight | undefined): string[] | undefined {
+  const common = firstLine(textOf(join(own, "commondir"), sight));
+  const back = firstLine(textOf(join(own, "gitdir"), sight));
   if (common === undefined || back === undefined || realPath(resolve(own, back)) !== file) return undefined;
   const shared = realPath(resolve(own, common));
-  return shared !== undefined && dirname(own) === join(shared, "worktrees") ? [own, shared] : undefined;
+  return shared !== undefined && dirname(own) === join(shared, "worktrees") && isGitDir(shared, sight)
+    ? [own, shared]
+    : undefined;
 }
 
 /** None: `own` is no submodule's, or that of another than `dir`. */
-function submoduleDirs(own: string, dir: string, text: Reading): string[] {
-  const named = /^\s*worktree\s*=\s*(.*?)\s*$/m.exec(text(join(own, "config")) ?? "")?.[1];
-  return named !== undefined && realPath(resolve(own, named)) === dir ? [own] : [];
+function submoduleDirs(own: string, dir: string, sight: Sight | undefined): string[] {
+  const named = /^\s*worktree\s*=\s*(.*?)\s*$/m.exec(textOf(join(own, "config"), sight) ?? "")?.[1];
+  return named !== undefined && realPath(resolve(own, named)) === dir && isGitDir(own, sight) ? [own] : [];
 }
 
-type Reading = (file: string) => string | undefined;
+/**
+ * As git tells it. A tool that works in `P/worktrees/NAME` can write there all that names a worktree and leads to P; what a
+ * repository has it can not put into P.
+ */
+const isGitDir = (dir: string, sight: Sight | undefined): boolean =>
+  ["HEAD", "objects", "refs"].every((name) => {
+    sight?.saw(join(dir, name));
+    return realPath(join(dir, name)) !== undefined;
+  });
 
 function firstLine(text: string | undefined, start = ""): string | undefined {
   const line = text?.split("\n", 1)[0];

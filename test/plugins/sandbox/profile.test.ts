@@ -132,6 +132,21 @@ describe("paths", () => {
     expect(await granted(at("work"))).toEqual([]);
   });
 
+  test.each([
+    ["worktree", { commondir: "../..", gitdir: ".git" }],
+    ["submodule", { "../../config": "[core]\n\tworktree = worktrees/mine\n" }],
+  ])("a tool's own files do not make a %s of the folder around", async (_what, files) => {
+    const cwd = make("project/worktrees/mine");
+    writeFileSync(join(cwd, ".git"), "commondir" in files ? "gitdir: .\n" : "gitdir: ../..\n");
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), `${text}\n`);
+    const granted = async () =>
+      modes(resolveRules("p", await parse('filesystem: { rw: ["{GITDIR}"] }'), { ...context(), cwd }));
+    expect(await granted()).toEqual({});
+    writeFileSync(at("project/HEAD"), "ref: refs/heads/main\n");
+    for (const dir of ["objects", "refs"]) make("project", dir);
+    expect(await granted()).toHaveProperty(at("project"), "rw");
+  });
+
   test("a submodule's folder, where it names it in turn", async () => {
     const git = (cwd: string, ...args: string[]) => {
       const given = ["-c", "user.name=n", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
