@@ -3,6 +3,7 @@
  * costs to resolve again, and it is done at each call.
  */
 import { statSync } from "node:fs";
+import { realPath } from "./paths.ts";
 
 export interface Sight {
   /** Before `path` is looked at. `content`: what it holds counts, not only which file or folder it is. */
@@ -35,10 +36,10 @@ const look = (path: string) => {
   }
 };
 
-/** Empty: nothing is there, or it is out of reach. */
+/** Empty: nothing is there, or it is out of reach. Else which it is, and where: rules hold both. */
 function identityOf(path: string): string {
   const stat = look(path);
-  return stat ? `${stat.dev}:${stat.ino}` : "";
+  return stat ? `${stat.dev}:${stat.ino}:${realPath(path)}` : "";
 }
 
 function contentOf(path: string): string {

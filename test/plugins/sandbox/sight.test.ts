@@ -79,6 +79,7 @@ test.each<[string, () => void, () => Promise<void>]>([
   [
     "git's folder of a worktree",
     () => {
+      for (const part of ["HEAD", "objects/pack", "refs/tags"]) git(`repo/.git/${part}`, "");
       git("repo/.git/worktrees/w/commondir", "../..\n");
       git("repo/.git/worktrees/w/gitdir", `${cwd}/.git\n`);
       git("work/project/.git", `gitdir: ${base}/repo/.git/worktrees/w\n`);
@@ -112,4 +113,14 @@ test("a project's file that changed since it was trusted counts no longer", asyn
   expect(await granted()).toContain(join(base, "more"));
   writeFileSync(file, `filesystem:\n  rw: [${base}/more]\n`);
   expect(await granted()).not.toContain(join(base, "more"));
+});
+
+test("a folder that was moved, with a link to it left in its place, counts where it is", async () => {
+  const [before, after] = [join(base, "deep/one"), join(base, "deep/two")];
+  mkdirSync(before, { recursive: true });
+  writeFileSync(join(base, "cfg/sandbox/own.yaml"), `filesystem:\n  ro: [${before}]\n`);
+  expect(await granted()).toEqual([before]);
+  renameSync(before, after);
+  symlinkSync(after, before);
+  expect(await granted()).toEqual([after]);
 });
