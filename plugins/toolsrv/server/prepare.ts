@@ -53,7 +53,7 @@ const wrapped = (wrap: readonly string[], env: Record<string, string>): string[]
   wrap.flatMap((word) => (word === "--" ? [...Object.keys(env).flatMap((name) => ["--env", name]), word] : [word]));
 
 const mayCache = (rules: Rules | undefined) => (path: string) =>
-  isWritable(path) && (rules === undefined || mayWrite(rules, path));
+  (rules === undefined || mayWrite(rules, path)) && isWritable(path);
 
 /**
  * Checked at every call: a spawn in a missing directory fails with a message that names the program instead. An agent's
