@@ -4,6 +4,7 @@
  */
 import { closeSync, constants as fs, openSync, readSync, renameSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { promisify } from "node:util";
 import { type Source, source, waiters } from "#core";
 import { limits } from "./limits.ts";
 
@@ -41,6 +42,8 @@ export interface ChatLog {
   /** Readers get their end when they have read everything. */
   end(): void;
 }
+
+const soon = promisify(setImmediate);
 
 const pageSize = 64 * 1024;
 /** Pages of one write to the file. */
@@ -104,6 +107,8 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
   const save = async () => {
     clearTimeout(idle);
     try {
+      // What else is said in this turn of the event loop is written with it.
+      await soon();
       handle ??= await openFile();
       while (saved < size) {
         if (cut && saved >= cut.raw) {

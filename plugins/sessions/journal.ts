@@ -23,6 +23,7 @@ import { crc32 } from "node:zlib";
 import { syncDir } from "./disk.ts";
 
 const datasync = promisify(fdatasync);
+const soon = promisify(setImmediate);
 
 export interface JournalLine {
   /** Counts up over the life of the session. */
@@ -110,6 +111,8 @@ export function journalFile(path: string): JournalFile {
     sync() {
       next ??= (async () => {
         await present?.catch(() => {});
+        // What else is written in this turn of the event loop shares it.
+        await soon();
         present = next;
         next = undefined;
         try {
