@@ -40,7 +40,8 @@ export function forgetPrefix(rt: Runtime): void {
 function changed(before: Last, now: Omit<Last, "broken" | "by">): string | undefined {
   if (before.model !== now.model) return "the model";
   if (!alike(before.tools, now.tools)) return "the tools";
-  for (const [at, message] of before.messages.entries()) {
+  for (let at = 0; at < before.messages.length; at++) {
+    const message = before.messages[at] as Message;
     const other = now.messages[at];
     if (other === message || JSON.stringify(other) === JSON.stringify(message)) continue;
     return message.role === "system" && at === 0 ? "the system prompt" : "the history";

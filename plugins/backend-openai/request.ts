@@ -22,8 +22,19 @@ export function messagesOf(messages: readonly Message[], model = ""): ChatComple
   const head = messages.slice(0, start < 0 ? undefined : start).map((m) => m.content);
   const system = head.filter((text) => !blank(text)).join("\n\n");
   const history = start < 0 ? [] : legalHistory(messages.slice(start), { id: callId });
-  const rest = history.map((message) => messageOf(message, model));
+  const rest = history.map((message) => known(message, model));
   return system === "" ? rest : [{ role: "system", content: system }, ...rest];
+}
+
+/** A message is the same object in each request of its agent. */
+const made = new WeakMap<Message, { model: string; param: ChatCompletionMessageParam }>();
+
+function known(message: Message, model: string): ChatCompletionMessageParam {
+  const before = made.get(message);
+  if (before?.model === model) return before.param;
+  const param = messageOf(message, model);
+  made.set(message, { model, param });
+  return param;
 }
 
 function messageOf(message: Message, model: string): ChatCompletionMessageParam {

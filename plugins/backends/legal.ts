@@ -9,14 +9,15 @@ export interface Rules {
   id?: RegExp;
 }
 
-const blank = (text: string): boolean => text.trim() === "";
+const blank = (text: string): boolean => !/\S/.test(text);
 
 /**
  * The same history with: call ids that are legal and used once, exactly one result behind each call and no other
  * results, nothing blank, and a user's message first. What is right already is given back as it is, and the same
  * history gives the same result, so that a prefix stays byte-equal. System messages are left where they are.
  */
-export function legalHistory(messages: readonly Message[], { id: shape = /\S/ }: Rules = {}): Message[] {
+export function legalHistory(messages: readonly Message[], { id: shape = /\S/ }: Rules = {}): readonly Message[] {
+  if (isLegal(messages, shape)) return messages;
   const out: Message[] = [];
   const taken = new Set<string>();
   const legalId = (id: string) => {
@@ -43,6 +44,29 @@ export function legalHistory(messages: readonly Message[], { id: shape = /\S/ }:
   }
   if (out.at(-1)?.role === "assistant") out.push({ role: "user", content: "Go on." });
   return out;
+}
+
+/** Nearly always: the agent keeps its history so, and to look costs a fraction of making it anew for each request. */
+function isLegal(messages: readonly Message[], shape: RegExp): boolean {
+  const taken = new Set<string>();
+  let asked = false;
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at] as Message;
+    if (message.role === "tool") return false; // those of calls are passed over below
+    if (message.role !== "assistant" || message.toolCalls === undefined) {
+      if (blank(message.content) || (message.role === "assistant" && !asked)) return false;
+      asked ||= message.role === "user";
+      continue;
+    }
+    if (!asked || message.toolCalls.length === 0) return false;
+    for (const { id } of message.toolCalls) {
+      const result = messages[++at];
+      if (!shape.test(id) || taken.has(id)) return false;
+      if (result?.role !== "tool" || result.toolCallId !== id || blank(result.content)) return false;
+      taken.add(id);
+    }
+  }
+  return messages.at(-1)?.role !== "assistant";
 }
 
 type Result = Extract<Message, { role: "tool" }>;

@@ -1,4 +1,5 @@
 /** Histories that one provider made, for another one. */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { legalHistory, type Message } from "../../../plugins/backends/types.ts";
 
@@ -12,7 +13,33 @@ const result = (id: string, content = "ok"): Message => ({ role: "tool", toolCal
 
 test("what is legal stays as it is", () => {
   const history = [user("a"), calling("c1", "c2"), result("c1"), result("c2"), user("b")];
-  expect(legalHistory(history)).toEqual(history);
+  expect(legalHistory(history)).toBe(history);
+});
+
+test("whatever is made legal is legal: it has one result a call, and is not made anew", () => {
+  const id = fc.constantFrom("c1", "c2", "c3", "c 4", "");
+  const content = fc.constantFrom("", " ", "text");
+  const message = fc.oneof<fc.Arbitrary<Message>[]>(
+    fc.record({ role: fc.constant("system" as const), content }),
+    fc.record({ role: fc.constant("user" as const), content }),
+    fc.record({ role: fc.constant("assistant" as const), content }),
+    fc.record({
+      role: fc.constant("assistant" as const),
+      content,
+      toolCalls: fc.array(fc.record({ id, name: fc.constant("shell"), args: fc.constant({}) }), { maxLength: 3 }),
+    }),
+    fc.record({ role: fc.constant("tool" as const), toolCallId: id, name: fc.constant("shell"), content }),
+  );
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 12 }), (history) => {
+      const legal = legalHistory(history, { id: /^\w+$/ });
+      expect(legalHistory(legal, { id: /^\w+$/ })).toBe(legal);
+      const calls = legal.flatMap((one) => (one.role === "assistant" ? (one.toolCalls ?? []) : []));
+      const results = legal.flatMap((one) => (one.role === "tool" ? [one.toolCallId] : []));
+      expect(results).toEqual(calls.map((call) => call.id));
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test("H-008: a call id that is used again is told apart, with its result", () => {
