@@ -11,16 +11,15 @@ export default {
   async setup() {
     const at = await model();
     const daemon = await daemonFor(at);
-    // The first turn starts what later ones find.
-    at.steps = 1;
-    const agent = await daemon.turn();
     const shell = () => new Promise((resolve) => spawn("/bin/sh", ["-c", "true"]).on("close", resolve));
     return {
       async measured() {
         at.steps = steps;
-        await daemon.turn(agent);
+        const path = await daemon.turn();
+        await daemon.client.rdwr(`${path}/ctl`, "kill");
         const between = at.asked.slice(1).map((asked, n) => asked - at.answered[n]);
-        return between.reduce((sum, ms) => sum + ms) / steps;
+        // The first one starts the agent's sandbox: it has a row of its own.
+        return between.slice(1).reduce((sum, ms) => sum + ms) / (steps - 1);
       },
       async baseline() {
         at.steps = steps;
