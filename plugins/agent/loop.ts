@@ -41,13 +41,16 @@ function withoutEnd(text: string): string {
 }
 
 /**
- * Runs `text` now, or queues it while busy. `mail`: it comes from another agent; a turn under way takes it between two
- * steps, and it does not lift the hold that a stop has left.
+ * Runs `text` now, or queues it while busy. Behind a stop it is what runs next, also while the stopped turn still ends.
+ * `mail`: it comes from another agent; a turn under way takes it between two steps, and it does not lift the hold that a
+ * stop has left.
  */
 export async function submit(rt: Runtime, text: string, by: Asker, mail = false): Promise<void> {
   if (text.trim() === "") return;
   accepts(rt, "prompt", Buffer.byteLength(text), by.depth);
-  const first = !rt.running && !rt.paused && !(mail && rt.held);
+  const stopping = isStopped(rt.turn);
+  const first = (!rt.running || rt.held || stopping) && !rt.paused && !(mail && (rt.held || stopping));
+  if (first && rt.turn && stopping) rt.turn.goesOn = true;
   if (first && rt.held) void record(rt, { kind: "held", held: false });
   const item = prompt(text, by, mail ? { mail } : {});
   const written = record(rt, { kind: "queued", item, ...(first ? { front: true } : {}) });
@@ -64,11 +67,11 @@ export async function enqueue(rt: Runtime, text: string, by: Asker): Promise<voi
   await written;
 }
 
-/** Rides on the next tool result of the turn under way; without a turn it is a prompt. */
+/** Rides on the next tool result of the turn under way; without a turn, and behind its stop, it is a prompt. */
 export async function inject(rt: Runtime, text: string, by: Asker): Promise<void> {
   if (text.trim() === "") return;
   accepts(rt, "inject", Buffer.byteLength(text), by.depth);
-  if (!rt.turn) return submit(rt, text, by);
+  if (!rt.turn || rt.turn.controller.signal.aborted) return submit(rt, text, by);
   if (rt.inject) return enqueue(rt, text, by);
   rt.chat.block("user", text);
   await record(rt, { kind: "inject", item: prompt(text, by, { shown: true }) });
@@ -95,6 +98,7 @@ function newTurn(rt: Runtime): Turn {
     depth: item?.depth ?? 0,
     item: item?.id ?? "",
     errand: item?.errand,
+    goesOn: false,
     calling: [],
     reads: readCache(),
     guards: guards(),
@@ -126,6 +130,9 @@ async function drive(rt: Runtime, first: Turn): Promise<void> {
   }
 }
 
+/** A stop ends it, and no prompt has come since. */
+const isStopped = (turn: Turn | undefined): boolean => turn?.controller.signal.aborted === true && !turn.goesOn;
+
 const mayRun = (rt: Runtime): boolean => !rt.held && !rt.paused && !rt.closing;
 
 async function oneTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<void> {
@@ -135,8 +142,7 @@ async function oneTurn(rt: Runtime, turn: Turn, item: Prompt): Promise<void> {
   // Last one first: each goes in front of what waits. Order: continuations of hooks, the unused inject, the queue.
   if (rt.inject) await record(rt, { kind: "deferred" });
   for (const next of texts.reverse()) await record(rt, { kind: "queued", item: next, front: true });
-  const stopped = ending === "stopped" || turn.controller.signal.aborted;
-  if (stopped && rt.queue.length > 0) await record(rt, { kind: "held", held: true });
+  if (isStopped(turn) && rt.queue.length > 0) await record(rt, { kind: "held", held: true });
 }
 
 async function afterTurn(rt: Runtime, { depth, controller: { signal } }: Turn): Promise<Prompt[]> {
@@ -190,6 +196,7 @@ export async function alone<T>(rt: Runtime, state: string, work: (signal: AbortS
 export function interrupt(rt: Runtime, reason: Error): boolean {
   const running = [...rt.stoppable, ...(rt.turn ? [rt.turn.controller] : [])];
   const asked = rt.turn ? rt.deps.children(rt).filter(({ turn }) => turn?.errand === rt.turn?.item) : [];
+  if (rt.turn) rt.turn.goesOn = false;
   if (rt.turn && rt.paused && !rt.closing) setPaused(rt, false);
   for (const controller of running) controller.abort(reason);
   for (const child of asked) interrupt(child, new CreatorStopped());

@@ -65,6 +65,8 @@ export interface Turn {
   item: string;
   /** Of that prompt: see asker.ts. */
   errand: string | undefined;
+  /** It was stopped, and a prompt has come since: the queue is not held. */
+  goesOn: boolean;
   /** Names of the tools that run, in the order in which they started. */
   readonly calling: string[];
   readonly reads: ReadCache;

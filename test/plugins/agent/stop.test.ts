@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { postTool, postTurn, preTool, preTurn } from "#plugins/agent";
+import { agentSpawn, postTool, postTurn, preTool, preTurn } from "#plugins/agent";
 import { BackendError } from "#plugins/backends";
 import { ok, start, startAgent } from "./kit.ts";
 import { call, calls, done, hang, say, text } from "./model.ts";
@@ -88,6 +88,72 @@ test("H-085: stop holds the queue and says so; the next prompt runs at once, the
   await idle();
   expect(await fs.read(`${A}/chat`)).toMatch(/user: C\nassistant: c\nuser: B\nassistant: b\n$/);
   expect(await fs.read(`${A}/stats`)).toContain("queued=0\nheld=0\n");
+});
+
+/** An agent that is stopped in a call which takes its time to end, and what lets that call end. */
+async function slowStop() {
+  let release = () => {};
+  const over = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const run = async () => {
+    await over;
+    return { status: "cancelled" as const, content: "part" };
+  };
+  const rig = await startAgent({ run });
+  rig.model.replies = [calls(call("look")), say("c"), say("b"), say("d")];
+  await rig.fs.write(`${rig.A}/prompt`, "A");
+  await rig.until(() => rig.agent().state === "calling: look");
+  await rig.fs.write(`${rig.A}/fifo`, "B");
+  await rig.fs.rdwr(`${rig.A}/ctl`, "stop");
+  return { ...rig, release };
+}
+
+test("H-085: a prompt behind a stop runs next, also where the stopped turn takes a while to end", async () => {
+  for (const file of ["prompt", "inject"]) {
+    const { fs, A, idle, release } = await slowStop();
+    await fs.write(`${A}/${file}`, "C");
+    await fs.write(`${A}/prompt`, "D");
+    release();
+    await idle();
+    expect(await fs.read(`${A}/chat`)).toMatch(
+      /:: stopped\nuser: C\nassistant: c\nuser: B\nassistant: b\nuser: D\nassistant: d\n$/,
+    );
+    expect(await fs.read(`${A}/stats`)).toContain("queued=0\nheld=0\n");
+  }
+});
+
+test("a second stop holds what came behind the first", async () => {
+  const { fs, A, idle, release } = await slowStop();
+  await fs.write(`${A}/prompt`, "C");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  release();
+  await idle();
+  expect(await fs.read(`${A}/stats`)).toContain("queued=2\nheld=1\n");
+  expect(await fs.read(`${A}/queue`)).toMatch(/\tC\n.*\tB\n$/);
+});
+
+test("a prompt that comes while a held agent is cleared runs behind that", async () => {
+  let clear = () => {};
+  const cleared = new Promise<void>((resolve) => {
+    clear = resolve;
+  });
+  let made = 0;
+  const { fs, A, model, idle, until } = await startAgent({
+    hooks: (api) => void api.on(agentSpawn, () => (made++ === 0 ? undefined : cleared)),
+  });
+  model.replies = [[hang()], say("c"), say("b")];
+  await fs.write(`${A}/prompt`, "A");
+  await until(() => model.requests.length === 1);
+  await fs.write(`${A}/fifo`, "B");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await idle();
+  const done = fs.rdwr(`${A}/ctl`, "clear");
+  await fs.write(`${A}/prompt`, "C");
+  clear();
+  await done;
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/user: C\nassistant: c\nuser: B\nassistant: b\n$/);
 });
 
 test("resume goes on with a held queue", async () => {
