@@ -1,6 +1,16 @@
 /** Writing that survives a crash, and errors that a person understands. */
-import { chmodSync, closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  renameSync,
+} from "node:fs";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDir, messageOf, NineError } from "#core";
 
@@ -10,12 +20,19 @@ export function privateDir(dir: string): void {
   chmodSync(dir, 0o700);
 }
 
-/** Replaces `path` as a whole by what `write` makes: whoever reads it, also after a power cut, gets the old file or the new one. */
-export async function replaceFile<T>(path: string, write: (file: FileHandle) => Promise<T>): Promise<T> {
+/**
+ * Replaces `path` as a whole by what `write` makes: whoever reads it, also after a power cut, gets the old file or the new one.
+ * `replaced` is called in the tick in which the new one takes its place.
+ */
+export async function replaceFile<T>(
+  path: string,
+  write: (file: FileHandle) => Promise<T>,
+  replaced: (result: T) => void = () => {},
+): Promise<void> {
   const draft = `${path}.tmp`;
-  let result: T;
   await rm(draft, { force: true });
   try {
+    let result: T;
     const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
     try {
       result = await write(file);
@@ -23,13 +40,13 @@ export async function replaceFile<T>(path: string, write: (file: FileHandle) => 
     } finally {
       await file.close();
     }
-    await rename(draft, path);
+    renameSync(draft, path);
+    replaced(result);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
   await syncDir(dirname(path));
-  return result;
 }
 
 /** Makes names that were created, renamed or removed in `dir` last. */

@@ -158,10 +158,13 @@ export function sessionStore(dir: string, id: string): SessionStore {
           const there = statSync(path, { throwIfNoEntry: false })?.size === to.size;
           const pieces = outline(make(seq), there ? lists : new Map());
           lacking = false;
-          const { size, kept } = await replaceFile(path, (file) => writeSnapshot(file, pieces, path));
-          lists = kept;
-          onePiece = false;
-          to.size = size;
+          // What is said of the file changes with it: a reader goes to the items by that.
+          const replaced = ({ size, kept }: { size: number; kept: KeptLists }) => {
+            lists = kept;
+            onePiece = false;
+            to.size = size;
+          };
+          await replaceFile(path, (file) => writeSnapshot(file, pieces, path), replaced);
           to.held = held;
         } catch (error) {
           lacking = true;

@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Growing } from "#plugins/sessions";
 import { sessionStore } from "../../../plugins/sessions/store.ts";
@@ -96,6 +97,23 @@ test("items that are being read are not disturbed by the next snapshot", async (
     found.push(...some);
   }
   expect(found).toEqual(values);
+});
+
+test("items can be had at any moment of a snapshot, though it moves them", async () => {
+  const { save, store } = folder();
+  const values = texts(50);
+  await save({ grows: list([]), one: list(values) });
+  for (let n = 1; n <= 20; n++) {
+    let over = false;
+    const saved = save({ grows: list(texts(n)), one: list(values) }).finally(() => {
+      over = true;
+    });
+    while (!over) {
+      expect(await all(store.items("a", "one"))).toEqual(values);
+      await setImmediate();
+    }
+    await saved;
+  }
 });
 
 test("a file that was edited is read as a whole; what is damaged is not taken for a shorter list", async () => {
