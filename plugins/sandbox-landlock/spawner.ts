@@ -12,11 +12,11 @@ export interface Confined {
   close(): Promise<void>;
 }
 
-/** Milliseconds that a start may take before the thread is given up. */
-const patience = 30_000;
-
-/** `program`: the file that runs `spawnerThread` where it is not the main thread. Rejects with one sentence. */
-export async function confinedSpawner(program: URL, rules: Rules): Promise<Confined> {
+/**
+ * `program`: the file that runs `spawnerThread` where it is not the main thread. `patience`: milliseconds that a start may
+ * take; a program may lie on a file system that does not answer. Rejects with one sentence.
+ */
+export async function confinedSpawner(program: URL, rules: Rules, patience = 30_000): Promise<Confined> {
   const answered = new SharedArrayBuffer(4);
   const { port1: port, port2 } = new MessageChannel();
   const data: ThreadData = { kind: "ollie-spawner", rules, port: port2, answered };
@@ -38,11 +38,30 @@ export async function confinedSpawner(program: URL, rules: Rules): Promise<Confi
     throw new Error(told.fault);
   }
   worker.unref();
-  port.unref();
   const count = new Int32Array(answered);
+  let asked = 0;
+  const tooLate = (answer: Answer) => {
+    if ("pid" in answer) endGroup(answer.pid);
+  };
+  const received = () => receiveMessageOnPort(port)?.message as Answer | undefined;
+  // Whoever asks takes its answer from the port itself: what comes this way was given up.
+  port.on("message", tooLate);
+  port.unref();
+  /** Waits for the answer as it would wait for a fork. */
+  const ask = (request: StartRequest): Answer => {
+    if (Atomics.load(count, 0) !== asked)
+      throw new Error("the sandbox's thread still waits for the start of another program");
+    const late = received();
+    if (late) tooLate(late);
+    port.postMessage(request);
+    Atomics.wait(count, 0, asked++, patience);
+    const answer = received();
+    if (!answer) throw new Error(`it did not start within ${patience / 1000} s and was given up`);
+    return answer;
+  };
   return {
     start(file, args, where) {
-      const answer = ask(port, count, { file, args, where });
+      const answer = ask({ file, args, where });
       if ("pid" in answer) return answer.pid;
       throw Object.assign(new Error(answer.message), { code: answer.code });
     },
@@ -53,12 +72,11 @@ export async function confinedSpawner(program: URL, rules: Rules): Promise<Confi
   };
 }
 
-/** Waits for the answer as it would wait for a fork. */
-function ask(port: MessageChannel["port1"], answered: Int32Array<SharedArrayBuffer>, request: StartRequest): Answer {
-  const before = Atomics.load(answered, 0);
-  port.postMessage(request);
-  Atomics.wait(answered, 0, before, patience);
-  const answer = receiveMessageOnPort(port)?.message as Answer | undefined;
-  if (!answer) throw new Error("the sandbox's thread does not answer");
-  return answer;
+/** What was told that it does not run must not. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // it has ended
+  }
 }

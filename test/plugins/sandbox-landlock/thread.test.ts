@@ -120,3 +120,35 @@ test.skipIf(!here.landlock)(
     await expect(confinedSpawner(pathToFileURL(program), rules({ grants: led }))).rejects.toThrow("was replaced while");
   },
 );
+
+test("a start that was given up is ended when it comes to be, and is taken for no other", async () => {
+  // Answers the first request when it is told to, as a thread does whose program lies on a stuck file system.
+  const slow = join(base, "slow.mjs");
+  writeFileSync(
+    slow,
+    `import { spawn } from "node:child_process";
+    import { existsSync, writeFileSync } from "node:fs";
+    import { parentPort, workerData } from "node:worker_threads";
+    const answered = new Int32Array(workerData.answered);
+    workerData.port.on("message", ({ file, args }) => {
+      while (args[1] === "1" && !existsSync(${JSON.stringify(join(base, "go"))}));
+      const { pid } = spawn(file, args, { detached: true, stdio: "ignore" });
+      writeFileSync(${JSON.stringify(join(base, "pid"))} + args[1], String(pid));
+      workerData.port.postMessage({ pid });
+      Atomics.add(answered, 0, 1);
+      Atomics.notify(answered, 0);
+    });
+    parentPort.postMessage({ ready: true });`,
+  );
+  spawner = await confinedSpawner(pathToFileURL(slow), rules(), 200);
+  const { start } = spawner;
+  const sleep = (argument: string) => start("/bin/sleep", ["600", argument], { cwd: "/", env: {}, stdio: [] });
+  const pidOf = (argument: string) => Number(readFileSync(join(base, `pid${argument}`), "utf8"));
+  expect(() => sleep("1")).toThrow("did not start within 0.2 s");
+  expect(() => sleep("2")).toThrow("still waits for the start of another");
+  writeFileSync(join(base, "go"), "");
+  const pid = await vi.waitFor(() => sleep("3"), { timeout: 10_000 });
+  expect(pid).toBe(pidOf("3"));
+  process.kill(pid, "SIGKILL");
+  await vi.waitFor(() => expect(() => process.kill(pidOf("1"), 0)).toThrow("ESRCH"));
+});
