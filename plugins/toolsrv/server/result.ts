@@ -53,7 +53,8 @@ function heading(ended: Ended, status: ToolStatus, timeout: number): string {
   }
 }
 
-const numberOf = (name: string): number => constants.signals[name as NodeJS.Signals] ?? 0;
+/** Those for real time have no names: SIG40. */
+const numberOf = (name: string): number => constants.signals[name as NodeJS.Signals] ?? Number(name.slice(3));
 
 function output(ended: Ended, shown: (text: string) => string): string {
   const head = shown(ended.head);
