@@ -130,7 +130,7 @@ async function drive(rt: Runtime, first: Turn): Promise<void> {
   }
 }
 
-/** A stop ends it, and no prompt has come since. */
+/** A stop ends it, and nothing has come since that lets the queue go on. */
 const isStopped = (turn: Turn | undefined): boolean => turn?.controller.signal.aborted === true && !turn.goesOn;
 
 const mayRun = (rt: Runtime): boolean => !rt.held && !rt.paused && !rt.closing;
@@ -208,9 +208,10 @@ export function pause(rt: Runtime): void {
   if (!rt.running) setState(rt, "paused");
 }
 
-/** Goes on after pause and with a held queue. */
+/** Goes on after pause and with a held queue; with one that a stop is about to hold, too. */
 export function resume(rt: Runtime): void {
   setPaused(rt, false);
+  if (rt.turn && isStopped(rt.turn)) rt.turn.goesOn = true;
   if (rt.held) void record(rt, { kind: "held", held: false });
   rt.wake.wakeAll();
   start(rt);

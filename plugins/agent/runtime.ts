@@ -65,7 +65,7 @@ export interface Turn {
   item: string;
   /** Of that prompt: see asker.ts. */
   errand: string | undefined;
-  /** It was stopped, and a prompt has come since: the queue is not held. */
+  /** It was stopped, and a prompt or `resume` has come since: the queue is not held. */
   goesOn: boolean;
   /** Names of the tools that run, in the order in which they started. */
   readonly calling: string[];

@@ -123,6 +123,14 @@ test("H-085: a prompt behind a stop runs next, also where the stopped turn takes
   }
 });
 
+test("resume behind a stop goes on with the queue, also where the stopped turn takes a while to end", async () => {
+  const { fs, A, idle, release } = await slowStop();
+  await fs.rdwr(`${A}/ctl`, "resume");
+  release();
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toMatch(/:: stopped\nuser: B\nassistant: c\n$/);
+});
+
 test("a second stop holds what came behind the first", async () => {
   const { fs, A, idle, release } = await slowStop();
   await fs.write(`${A}/prompt`, "C");
