@@ -91,9 +91,9 @@ async function runEntry(c: AgentAt, text: string, name: string, entry: Entry, ar
     if (args === "" && arg !== "") throw new NineError("takes no argument");
     if (args !== "" && !args.startsWith("[") && arg === "") throw new NineError(`needs ${args}`);
     if (rest && (arg !== "" || args === "")) mustRest(rt);
-    const said = await run(rt, arg, c);
     // A change is confirmed by what is now.
-    if (!rt.dead) info(rt, said ?? (args.startsWith("[") ? await run(rt, "", c) : undefined) ?? "done");
+    const said = (await run(rt, arg, c)) ?? (args.startsWith("[") ? await run(rt, "", c) : "done");
+    if (!rt.dead) info(rt, said || "none");
   } catch (error) {
     const why = `/${name}: ${messageOf(error)}`;
     fail(rt, why);

@@ -30,6 +30,7 @@ test("slash commands answer in chat, cost no request, and change what they say",
   expect(await answer(rig, "/sessions")).toBe("user: /sessions\n:: * s1\n");
   expect(await answer(rig, "/tools")).toBe("user: /tools\n:: look\n:: touch\n:: shell\n");
   expect(await answer(rig, "/backend")).toBe("user: /backend\n:: fake\n");
+  expect(await answer(rig, "/q")).toBe("user: /q\n:: none\n");
   expect(model.requests).toEqual([]);
   model.replies = [say("hello")];
   await fs.write(`${A}/prompt`, "hi");
