@@ -11,15 +11,16 @@ const ofProject = (name: string): boolean => name.startsWith(".ollie") || name =
 export async function trust(paths: readonly string[], yes: boolean): Promise<number> {
   const files = (paths.length > 0 ? paths : ["."]).flatMap(filesAt);
   const wanted = files.filter((file) => !isTrusted(file, process.env));
-  for (const { real } of files.filter((file) => !wanted.includes(file))) console.log(`${real} is trusted already`);
-  for (const { real, bytes } of wanted) console.log(`${real}:\n${shown(bytes.toString("utf8"))}`);
+  for (const { real } of files.filter((file) => !wanted.includes(file)))
+    console.log(`${named(real)} is trusted already`);
+  for (const { real, bytes } of wanted) console.log(`${named(real)}:\n${shown(bytes.toString("utf8"))}`);
   if (
     wanted.length === 0 ||
     !(yes || (await asked("Shall this count as it is now? A change needs this again. [y/N] ")))
   )
     return wanted.length === 0 ? 0 : 1;
   trustFiles(wanted, process.env);
-  for (const { real } of wanted) console.log(`${real} is trusted`);
+  for (const { real } of wanted) console.log(`${named(real)} is trusted`);
   return 0;
 }
 
@@ -27,14 +28,14 @@ export async function trust(paths: readonly string[], yes: boolean): Promise<num
 export function untrust(paths: readonly string[]): number {
   for (const path of (paths.length > 0 ? paths : ["."]).map((one) => resolve(one))) {
     const taken = untrustFiles((file) => file === path || file.startsWith(`${path}/`), process.env);
-    for (const file of taken) console.log(`${file} is not trusted any more`);
+    for (const file of taken) console.log(`${named(file)} is not trusted any more`);
     if (taken.length === 0) throw new Error(`nothing at ${path} is trusted (olliesrv trusted lists what is)`);
   }
   return 0;
 }
 
 export function trusted(): number {
-  for (const { file } of listTrusted(process.env)) console.log(`${file}\t${stateOf(file)}`);
+  for (const { file } of listTrusted(process.env)) console.log(`${named(file)}\t${stateOf(file)}`);
   return 0;
 }
 
@@ -62,12 +63,17 @@ function filesAt(path: string): Regular[] {
   );
 }
 
+const escaped = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+
 /** Nothing in it can hide on a terminal. */
 const shown = (text: string): string =>
   text
     .trimEnd()
-    .replace(/[^\P{C}\n\t]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+    .replace(/[^\P{C}\n\t]/gu, escaped)
     .replace(/^/gm, "  | ");
+
+/** Tools name files, too. */
+const named = (file: string): string => file.replace(/\p{C}/gu, escaped);
 
 async function asked(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new Error("nobody is here to ask: say --yes");

@@ -63,6 +63,16 @@ describe("trust", () => {
     expect(f.olliesrv("trust", "-y").out).toBe(`${real}:\n  | a: 1 # \\u{1b}[8mhidden\\u{202e}\n${real} is trusted\n`);
   });
 
+  test("nor can a file's name wipe out what was shown before", () => {
+    const f = folders();
+    f.put("work/.ollie\u001b[2J", "a: 1");
+    const name = `${f.work}/.ollie\\u{1b}[2J`;
+    expect(f.olliesrv("trust", "-y").out).toBe(`${name}:\n  | a: 1\n${name} is trusted\n`);
+    expect(f.olliesrv("trusted").out).toBe(`${name}\tas trusted\n`);
+    expect(f.olliesrv("trust").out).toBe(`${name} is trusted already\n`);
+    expect(f.olliesrv("untrust").out).toBe(`${name} is not trusted any more\n`);
+  });
+
   test("takes single files, and says what there is none of", () => {
     const f = folders();
     const agent = f.put("work/agents/a.json", "{}");
