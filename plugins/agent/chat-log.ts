@@ -152,9 +152,8 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     if (offset >= size) return Buffer.alloc(0);
     const wanted = Math.min(Math.max(max, 4), pageSize);
     const memory = pages[0]?.start ?? size;
-    return wholeCharacters(
-      fromMemory(offset, wanted) ?? fromDisk(file, offset - start.raw, Math.min(wanted, memory - offset + 4)),
-    );
+    const got = fromMemory(offset, wanted) ?? fromDisk(file, offset - start.raw, Math.min(wanted, memory - offset + 4));
+    return wholeCharacters(got.subarray(0, wanted));
   };
   /** What is in memory can still be had. */
   const next = (offset: number): number =>

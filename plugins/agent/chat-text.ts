@@ -1,7 +1,7 @@
 /** The filtered view of a chat log: derived from the markup while it is read, so nothing is stored twice. */
 import { type Source, source } from "#core";
 import { chatFilter } from "./chat-filter.ts";
-import type { ChatLog, ChatMark } from "./chat-log.ts";
+import { type ChatLog, type ChatMark, wholeCharacters } from "./chat-log.ts";
 
 export interface ChatText {
   /** Bytes of the filtered text. */
@@ -49,20 +49,19 @@ export function chatText(log: ChatLog, known: ChatMark = { raw: 0, text: 0 }): C
       let rest = Buffer.alloc(0);
       const raw = log.follow(0);
       return source({
-        take() {
-          if (rest.length > 0) {
-            const left = rest;
-            rest = Buffer.alloc(0);
-            return left;
-          }
-          for (;;) {
+        take(max) {
+          while (rest.length === 0) {
             const text = at.next();
             if (text === undefined) return log.ended ? null : undefined;
-            if (text !== "") return text;
+            rest = Buffer.from(text, "utf8");
           }
+          const part = rest.length > max ? wholeCharacters(rest.subarray(0, Math.max(max, 4))) : rest;
+          rest = rest.subarray(part.length);
+          return part;
         },
         wait: raw.wait,
         seek(offset) {
+          rest = Buffer.alloc(0);
           at = walker(log, placeFor(offset));
           for (;;) {
             const before = at.text;
