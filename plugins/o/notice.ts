@@ -1,7 +1,11 @@
 /** What is said before the first prompt: which backend and why, and whether tools are fenced in. */
+import { dirname } from "node:path";
 import type { Client } from "#core/client";
 import type { StartOptions } from "./args.ts";
 import type { Place } from "./session.ts";
+
+/** The folder of ollie: this runs as its dist/o.js. */
+const own = dirname(import.meta.dirname);
 
 /** Variables that choose a backend. A daemon that runs already does not see ours. */
 const choosing = /^(OLLIE_(BACKEND|MODEL|[A-Z]+_(KEY|URL))|(ANTHROPIC|OPENAI|OPENROUTER|GEMINI)_API_KEY)$/;
@@ -34,15 +38,23 @@ export interface SandboxNotice {
 }
 
 /** From the session's file `sandbox`. */
-export async function sandboxNotice(client: Client, session: string): Promise<SandboxNotice> {
+export async function sandboxNotice(client: Client, { session, cwd }: Place): Promise<SandboxNotice> {
   const text = (await client.read(`session/${session}/sandbox`)).toString();
   const value = (key: string): string => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
   const state = value("sandbox");
   if (state === "on" || state === "partial")
     return {
-      line: `tools run in a sandbox (${value("provider")}, profile ${value("profile")}): they change this folder alone`,
+      line: `tools run in a sandbox (${value("provider")}, profile ${value("profile")}): ${reach(cwd)}`,
       off: false,
     };
   if (state === "missing") return { line: `tools do not run: there is no sandbox (${value("reason")})`, off: false };
   return { line: "tools run without a sandbox: what the model runs, runs with your rights", off: true };
 }
+
+/** A first try is often made in ollie's own folder, which no tool may write. */
+function reach(cwd: string): string {
+  if (!isInside(cwd, own) && !isInside(own, cwd)) return "they change this folder alone";
+  return `they change nothing here, where ollie itself is (in another folder: npm --prefix ${own} start)`;
+}
+
+const isInside = (path: string, dir: string): boolean => `${path}/`.startsWith(dir === "/" ? dir : `${dir}/`);

@@ -7,6 +7,8 @@ export interface Place {
   session: string;
   /** Path of its agent. */
   path: string;
+  /** The folder that its tools run in. */
+  cwd: string;
   backend: string;
   model: string;
 }
@@ -34,10 +36,10 @@ export async function makeSession(client: Client, cwd: string, options: StartOpt
 export async function findSession(client: Client, name: string): Promise<Place> {
   const index = (await client.read("session/idx")).toString();
   for (const line of index.split("\n")) {
-    const [session, , , backend = "", model = "", agent = "", id] = line.split("\t");
+    const [session, , cwd = "", backend = "", model = "", agent = "", id] = line.split("\t");
     if (session === undefined || (session !== name && id !== name)) continue;
     if (agent === "") throw new Error(`session ${session} has no agent: write to session/${session}/agent/new`);
-    return { session, path: `session/${session}/agent/${agent}`, backend, model };
+    return { session, path: `session/${session}/agent/${agent}`, cwd, backend, model };
   }
   throw new Error(`session ${JSON.stringify(name)} does not exist: session/idx lists them`);
 }

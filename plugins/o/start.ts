@@ -73,7 +73,7 @@ function placeFor(client: Client, options: StartOptions): Promise<Place> {
 
 /** Says what fences tools in, and where nothing does, asks if a model decides what they do. */
 async function mayRun(client: Client, place: Place, options: StartOptions, canAsk: boolean): Promise<boolean> {
-  const { line, off } = await sandboxNotice(client, place.session);
+  const { line, off } = await sandboxNotice(client, place);
   say(line);
   if (options.unsandboxed && !off)
     say("--unsandboxed changes nothing: this daemon runs with a sandbox (olliesrv stop ends it)");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { unseenSettings } from "../../../plugins/o/notice.ts";
 
-const place = (backend: string) => ({ session: "s", path: "session/s/agent/a", backend, model: "m" });
+const place = (backend: string) => ({ session: "s", path: "session/s/agent/a", cwd: "/w", backend, model: "m" });
 const key = { OPENAI_API_KEY: "k", PATH: "/bin" };
 
 it("says that a daemon which runs does not see a key that is set here", () => {

@@ -1,7 +1,7 @@
 /** `o start` as a program, against the built daemon: what stands on which stream, and the exit status. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "../../..");
@@ -92,8 +92,23 @@ describe("with a question", () => {
     expect(stdout).toBe("You said: hello there\n");
     expect(status).toBe(0);
     expect(stderr).toMatch(/backend script/);
-    expect(stderr).toMatch(/tools run in a sandbox \(\w+, profile default\)/);
+    expect(stderr).toMatch(/tools run in a sandbox \(\w+, profile default\): they change this folder alone$/m);
     expect(sessions()).toBe("");
+  });
+
+  it("says in ollie's own folder that tools change nothing there", async () => {
+    for (const cwd of [root, join(root, "docs"), dirname(root)]) {
+      const { status, stderr } = spawnSync(process.execPath, [program, "start", "hello"], {
+        cwd,
+        env,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      expect({ status, stderr }).toMatchObject({
+        status: 0,
+        stderr: expect.stringMatching(/: they change nothing here/),
+      });
+    }
   });
 
   it("takes it from a pipe, and adds a pipe to an argument", async () => {
