@@ -1,7 +1,7 @@
 /**
  * The manual's commands run. Of each page, the fences marked `sh run` are run in order by one shell, in a fresh home beside
- * a daemon with the scripted backend; those marked `ts run` are programs, compiled and run by the same shell. A fence marked `text output` says what the fence before it printed; a line `…` there
- * stands for any lines.
+ * a daemon with the scripted backend; those marked `ts run` are programs, compiled and run by the same shell. A fence marked
+ * `text output` says what the fence before it printed; a line `…` there stands for any lines.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { buildSync } from "esbuild";
+import { transformSync } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = dirname(import.meta.dirname);
@@ -83,7 +83,8 @@ describe.each(pages)("$page", ({ fences }) => {
 
   beforeAll(() => {
     dir = mkdtempSync("/tmp/ollie-d-");
-    for (const name of ["bin", "ns", "work"]) mkdirSync(join(dir, name), { mode: 0o700 });
+    for (const name of ["bin", "ns", "work", "node_modules"]) mkdirSync(join(dir, name), { mode: 0o700 });
+    symlinkSync(root, join(dir, "node_modules/ollie"));
     symlinkSync(join(dist, "core/bin/olliesrv.js"), join(dir, "bin/olliesrv"));
     symlinkSync(join(dist, "bin/ollie-9p.cjs"), join(dir, "bin/ollie-9p"));
     writeFileSync(join(dir, "work/notes.txt"), "buy milk\n");
@@ -141,17 +142,10 @@ function fencesOf(page: string): Fence[] {
   return fences;
 }
 
-/** A command that runs a TypeScript program against ollie's sources. */
+/** A command that runs a TypeScript program with the package as built, like a project that has installed it. */
 function program(contents: string): string {
-  const { outputFiles } = buildSync({
-    stdin: { contents, resolveDir: root, loader: "ts" },
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    conditions: ["source"],
-    write: false,
-  });
-  return `node --input-type=module - <<'END OF PROGRAM'\n${outputFiles[0]?.text}\nEND OF PROGRAM\n`;
+  const { code } = transformSync(contents, { loader: "ts", target: "node20" });
+  return `node --input-type=module - <<'END OF PROGRAM'\n${code}\nEND OF PROGRAM\n`;
 }
 
 function pattern(output: string): RegExp {
