@@ -69,10 +69,10 @@ function separate(names) {
   };
 }
 
-// What Node takes longest to load, and a start has no need of. Their functions are what our sources use.
+// What Node takes longest to load, and a start has no need of.
 const dear = ["node:child_process", "node:crypto", "node:fs/promises", "node:net", "node:worker_threads", "node:zlib"];
 
-/** Modules of Node that are loaded with the first call of one of their functions. */
+/** Modules of Node whose functions and classes load them when they are first used: called, made, or asked what is one of theirs. */
 const lazyBuiltins = {
   name: "lazy builtins",
   setup(build) {
@@ -80,10 +80,14 @@ const lazyBuiltins = {
       dear.includes(path) && kind === "import-statement" ? { path, namespace: "lazy builtin" } : undefined,
     );
     build.onLoad({ filter: /.*/, namespace: "lazy builtin" }, ({ path }) => {
-      const all = Object.entries(require(path)).filter(([, value]) => typeof value === "function");
-      const call = (name) =>
-        `export function ${name}(...args) { const { ${name}: it } = require("${path}"); return new.target ? new it(...args) : it(...args); }`;
-      return { contents: all.map(([name]) => call(name)).join("\n") };
+      const names = Object.keys(require(path)).filter((name) => typeof require(path)[name] === "function");
+      const later = `const later = (name) => new Proxy(function () {}, {
+        apply: (_, self, args) => Reflect.apply(require("${path}")[name], self, args),
+        construct: (_, args) => new (require("${path}")[name])(...args),
+        get: (_, key) => require("${path}")[name][key],
+      });`;
+      const lines = names.map((name) => `export const ${name} = /* @__PURE__ */ later("${name}");`);
+      return { contents: [later, ...lines].join("\n") };
     });
   },
 };
