@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Ran, type Rig, reads, rig, run, start } from "./rig.ts";
+import { type Ran, type Rig, reads, rig, run, start, until } from "./rig.ts";
 
 export interface Mounting {
   /** Mounts `rig.socket` at `dir`; gives what unmounts it. */
@@ -11,11 +11,13 @@ export interface Mounting {
   flushes: boolean;
   /** It opens with OTRUNC where a shell says `>`. */
   truncates: boolean;
+  /** Its close(2) waits for the clunk, so that a prompt is there when its writer is over. */
+  commits: boolean;
 }
 
 const a1 = "session/s1/agent/a1";
 
-export function mountTests(name: string, here: boolean, { mount, flushes, truncates }: Mounting): void {
+export function mountTests(name: string, here: boolean, { mount, flushes, truncates, commits }: Mounting): void {
   const mounted = async () => {
     const served = await rig();
     const dir = join(served.folder, "mnt");
@@ -47,13 +49,14 @@ export function mountTests(name: string, here: boolean, { mount, flushes, trunca
       expect((await sh(`cp help ${folder}/help && wc -c <${folder}/help`)).out.trim()).toMatch(/^\d{4,}$/);
     });
 
-    test("echo >, tee and a file that is emptied take effect when the command is over", async () => {
+    test("echo >, tee and a file that is emptied take effect at the close", async () => {
       const { sh, kernel } = await mounted();
       expect(await sh(`printf 'one\\ntwo\\n' > ${a1}/plan; cat ${a1}/plan`)).toMatchObject({ out: "one\ntwo\n" });
       const emptied = truncates ? "" : "one\ntwo\n";
       expect(await sh(`: > ${a1}/plan; cat ${a1}/plan`)).toMatchObject({ code: 0, out: emptied });
       expect(await sh(`echo help > ${a1}/ctl`)).toMatchObject({ code: 0 });
       expect(await sh(`echo hello | tee ${a1}/prompt`)).toMatchObject({ code: 0 });
+      if (!commits) await until(async () => (await kernel.fs.read(`/${a1}/log`)).includes("hello"));
       expect(await kernel.prompt("again")).toMatch(/hello[\s\S]*again/);
     });
 

@@ -14,6 +14,7 @@ function missing(): string | undefined {
 mountTests("v9fs", present("Linux v9fs", missing()), {
   flushes: true,
   truncates: true,
+  commits: true,
   async mount({ socket }, dir) {
     const options = `trans=unix,version=9p2000,uname=${process.env.USER || "root"},access=any`;
     const { code, err } = await run(["mount", "-t", "9p", "-o", options, socket, dir]);
