@@ -1,6 +1,6 @@
 /** bubblewrap: everything that is not granted is not there. It holds the whole tool server, with Landlock inside of it. */
-import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { lstatOf } from "./paths.ts";
 import { canWrite, type Grant, isInside, type Rules } from "./rules.ts";
 
 const base = ["--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"];
@@ -64,4 +64,4 @@ function readOnlyHooks(root: string): string[] {
   return dirs.flatMap((dir) => ["--ro-bind-try", dir, dir]);
 }
 
-const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+const isFolder = (path: string): boolean => lstatOf(path)?.isDirectory() ?? false;

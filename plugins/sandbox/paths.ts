@@ -1,5 +1,5 @@
 /** From what a profile writes to real paths: placeholders, patterns, links. */
-import { closeSync, constants, fstatSync, openSync, readdirSync, realpathSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { configDir, dataDir, expandHome, packageRoot, readRegular, realPathOf } from "#core";
@@ -18,6 +18,15 @@ export interface PlaceholderContext {
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What lies at `path`, a link as such. Undefined: nothing is there, or it can not be reached: a folder above may be a file. */
+export function lstatOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
   } catch {
     return undefined;
   }

@@ -1,8 +1,7 @@
 /** From a profile to rules: real paths that exist, and none that would let a tool change what confines it. */
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { configDir, dataDir, packageRoot } from "#core";
-import { expandPath, identityOf, type PlaceholderContext, realPath } from "./paths.ts";
+import { expandPath, identityOf, lstatOf, type PlaceholderContext, realPath } from "./paths.ts";
 import type { Profile } from "./profile.ts";
 import { canWrite, type Grant, isInside, type Mode, type Rules, wider } from "./rules.ts";
 
@@ -62,7 +61,7 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
   };
 }
 
-const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+const isLink = (path: string): boolean => lstatOf(path)?.isSymbolicLink() ?? false;
 
 function expanding(written: string, context: PlaceholderContext, fail: (what: string) => Error): string[] {
   try {

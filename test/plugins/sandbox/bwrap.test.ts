@@ -1,5 +1,5 @@
 /** What bubblewrap is told, and what a tool server inside of it is like. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -67,6 +67,9 @@ test("hooks of git are read only where they are a folder of a repository", () =>
         " ",
       );
     expect(words()).not.toContain("hooks");
+    writeFileSync(join(dir, ".git"), "gitdir: /a/worktree's\n");
+    expect(words()).not.toContain("hooks");
+    rmSync(join(dir, ".git"));
     for (const name of ["hooks", "objects"]) mkdirSync(join(dir, ".git", name), { recursive: true });
     expect(words()).toContain(`--ro-bind-try ${dir}/.git/hooks ${dir}/.git/hooks`);
   } finally {

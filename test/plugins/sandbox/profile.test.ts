@@ -85,9 +85,10 @@ describe("paths", () => {
     make("work/two");
     make("real");
     symlinkSync(at("real"), at("home/link"));
+    writeFileSync(at("home/file"), "");
     env.OWN = at("real");
     const found = await rules(
-      `filesystem: { ro: ["{HOME}/link", "{NONE}", "~/none"], rox: ["{OWN}"], rw: ["{CWD}/*o*"], rwx: ["{TMPDIR}"] }`,
+      `filesystem: { ro: ["{HOME}/link", "{NONE}", "~/none", "~/file/none"], rox: ["{OWN}"], rw: ["{CWD}/*o*"], rwx: ["{TMPDIR}"] }`,
     );
     expect(modes(found)).toEqual({
       [at("real")]: "rox",
@@ -95,7 +96,7 @@ describe("paths", () => {
       [at("work/two")]: "rw",
       [at("tmp")]: "rwx",
     });
-    expect(found.notes).toEqual(["not there: {NONE}, ~/none"]);
+    expect(found.notes).toEqual(["not there: {NONE}, ~/none, ~/file/none"]);
     expect(found.links).toEqual([{ path: at("home/link"), target: at("real") }]);
   });
 
