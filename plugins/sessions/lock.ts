@@ -61,10 +61,7 @@ function claim(draft: string, path: string): boolean {
 function refuseIfHeld(dir: string, number: number): void {
   const holder = read(join(dir, `lock.${number}`));
   if (!holder || startOf(holder.pid) !== holder.started) return;
-  throw new OllieError(
-    "E_START",
-    `sessions: ${dir} is in use by process ${holder.pid} (stop it or set OLLIE_DATA_PATH)`,
-  );
+  throw new OllieError("E_START", `${dir} is in use by process ${holder.pid} (stop it or set OLLIE_DATA_PATH)`);
 }
 
 /** Numbers of the lock files, lowest first. */

@@ -28,7 +28,7 @@ test("H-036: a folder in use is refused, naming the process, and nothing in it i
   const first = await start(dir);
   await first.fs.rdwr("/session/new", "name=s");
   const before = readdirSync(dir);
-  await expect(start(dir)).rejects.toThrow(new RegExp(`${dir} is in use by process ${process.pid}`));
+  await expect(start(dir)).rejects.toThrow(new RegExp(`^sessions: ${dir} is in use by process ${process.pid}`));
   expect(readdirSync(dir)).toEqual(before);
   await first.kernel.close();
   expect((await start(dir)).sessions.get("s")).toBeDefined();
