@@ -86,12 +86,14 @@ function profileNames(dirs: readonly string[]): string {
   return [...new Set(names)].sort().join(" ") || "none";
 }
 
-/** The first of that name in `from` and above it. Tools write there: what is no file must not hold us up. */
+/** The first of that name in `from`, a real path, and above it. Tools write there: what is no file must not hold us up. */
 function findUp(name: string, from: string, sight: Sight | undefined): Regular | { fault: string } | undefined {
   for (let dir = from; ; dir = dirname(dir)) {
     sight?.saw(join(dir, name), true);
     try {
       const found = readRegular(join(dir, name));
+      // Else a tool could make what another project is trusted with its own.
+      if (found && found.real !== join(dir, name)) return { fault: `${join(dir, name)} is a link to ${found.real}` };
       if (found) return found;
     } catch (error) {
       return { fault: messageOf(error) };

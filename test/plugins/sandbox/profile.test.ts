@@ -236,7 +236,9 @@ describe("finding", () => {
     trustFiles([readRegular(file) as Regular], env);
     expect((await load()).profile.paths.get("/theirs")).toBe("rw");
     symlinkSync(file, at("home/.ollie-sandbox.yaml"));
-    expect((await profileStore(env).load("default", at("home"))).profile.paths.get("/theirs")).toBe("rw");
+    const linked = await profileStore(env).load("default", at("home"));
+    expect(linked.profile.paths.has("/theirs")).toBe(false);
+    expect(linked.notes).toEqual([`${at("home/.ollie-sandbox.yaml")} is a link to ${file}: it does not count`]);
     writeFileSync(at("work/.ollie-sandbox.yaml"), "unconfined: true\n");
     expect((await load()).profile.unconfined).toBeUndefined();
     await expect(load("nope")).rejects.toThrow('there is no sandbox profile "nope"');
