@@ -201,7 +201,7 @@ export function guard(host: GuardHost): Guard {
 }
 
 /** A path for messages: naming an instance is plugin code, and it may be what has failed. */
-function pathForSure(node: Vnode): string {
+export function pathForSure(node: Vnode): string {
   try {
     return pathOf(node);
   } catch {

@@ -1,5 +1,6 @@
 /** Writers of the two commits: each message by itself, or everything at the clunk. */
 import { NineError, OllieError } from "../errors.ts";
+import { pathForSure } from "./call.ts";
 import type { Site, Writer } from "./open.ts";
 
 /** Most bytes of a write or of all of them; a file's `max` overrides it. */
@@ -38,7 +39,7 @@ export function messageWriter(site: Site, changed: () => void): Writer {
 }
 
 export function closeWriter(site: Site, trunc: boolean, changed: () => void): Writer {
-  const { spec, name, owner, path } = site.file;
+  const { spec, name, owner } = site.file;
   const max = spec.max ?? defaultMax;
   let chunks: Uint8Array[] = [];
   let size = 0;
@@ -48,7 +49,7 @@ export function closeWriter(site: Site, trunc: boolean, changed: () => void): Wr
   const dropped = (why: string) =>
     site.guard.host.report(
       owner.name,
-      path,
+      pathForSure(site.node),
       new OllieError("E_DROPPED", `${name}: ${size} bytes were dropped: ${why}`),
     );
   return {

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { connect, OWRITE } from "#core/client";
 import { postTurn, preTurn } from "#plugins/agent";
 import { startAgent } from "./kit.ts";
 import { done, hang, say, text } from "./model.ts";
@@ -113,4 +115,17 @@ test("postTurn gives the next prompt, to a depth of 8; a user's prompt starts an
   expect(model.requests).toHaveLength(9);
   expect(model.requests.at(-1)?.messages.at(-1)?.content).toBe("depth 8");
   expect(await fs.read(`${A}/chat`)).toMatch(/:: a hook's next prompt was dropped: turns of hooks are 8 deep\n$/);
+});
+
+test("half a prompt never runs, and an event says that it was dropped", async () => {
+  const { kernel, fs, dir, A, lines, model, until } = await startAgent();
+  const { address } = await kernel.listen({ unix: join(dir, "s") });
+  const client = await connect(address);
+  const file = await client.open(`${A}/prompt`, OWRITE);
+  await file.write("half a pro");
+  await client.close();
+  const why = "prompt: 10 bytes were dropped: the connection ended before the clunk";
+  await until(() => lines.includes(`E session/s1/agent/a1/prompt ${why}`));
+  expect(await fs.read(`${A}/state`)).toBe("idle\n");
+  expect(model.requests).toEqual([]);
 });

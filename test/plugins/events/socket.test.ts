@@ -3,10 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createKernel, definePlugin } from "#core";
+import { createKernel, definePlugin, leaf, NineError, Root } from "#core";
 import { connect } from "#core/client";
 import { Events } from "#plugins/events";
 import events from "../../../plugins/events/index.ts";
+
+const throws = (error: Error) => () => {
+  throw error;
+};
 
 async function serve() {
   const dir = mkdtempSync(join(tmpdir(), "ollie-test-"));
@@ -17,6 +21,8 @@ async function serve() {
     needs: [Events],
     setup(api) {
       bus = api.use(Events);
+      api.mount(Root, leaf("box", { doc: "A box.", commit: "close", write: throws(new NineError("box: it is full")) }));
+      api.mount(Root, leaf("broken", { doc: "Gives nothing.", read: throws(new Error("oh")) }));
     },
   });
   const kernel = createKernel({ plugins: [events(), taker()] });
@@ -55,4 +61,14 @@ test("a reader that waits delays no other request and gets the event that comes"
   await client.stat("eventwait");
   bus.publish("t", "now");
   expect((await waiting).toString()).toBe("now\n");
+});
+
+test("what is lost, or fails in a plugin's code, is an event", async () => {
+  const { client } = await serve();
+  const file = await client.open("eventwait");
+  const next = async () => (await file.read(8192, 0)).toString();
+  await expect(client.write("box", "thing")).rejects.toThrow("it is full");
+  expect(await next()).toBe("E box box: 5 bytes were dropped: box: it is full\n");
+  await expect(client.read("broken")).rejects.toThrow("oh");
+  expect(await next()).toBe("E plugins/taker read /broken: oh\n");
 });
