@@ -183,6 +183,6 @@ test("help tells the rights of every file that has some", async () => {
   const line = (name: string) => help.split("\n").find((one) => one.includes(` ${name} `)) ?? "";
   expect(line("inject")).toContain("(self nothing, kin write, creator write, other nothing)");
   expect(line("plan")).toContain("(self read and write, kin read, creator read, other read)");
-  expect(line("eventwait")).toContain("(an agent gets the events of its own session)");
+  expect(line("eventwait")).toContain("(an agent gets the events of its session, of the sessions that it made, and");
   expect(line("idx")).not.toBe("");
 });
