@@ -25,7 +25,7 @@ export interface Writer {
 export async function createLogger(options: LogOptions = {}): Promise<Logger> {
   const { pino } = await import("pino");
   const levels = readLevels(options.level);
-  const { out = process.stdout, err = process.stderr } = options;
+  const { out = unwatched(process.stdout), err = unwatched(process.stderr) } = options;
   const to = options.file === undefined ? people(out, err) : lines(pino.destination, options.file);
   const root = pino(
     {
@@ -38,6 +38,13 @@ export async function createLogger(options: LogOptions = {}): Promise<Logger> {
   const logger = wrap(root, levels);
   for (const fault of levels.faults) logger.warn(fault);
   return logger;
+}
+
+const ignore = () => {};
+
+/** Where nobody reads any more, lines are lost. Uncaught, that error would be logged to the same place, and so on for ever. */
+function unwatched(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  return stream.listeners("error").includes(ignore) ? stream : stream.on("error", ignore);
 }
 
 function wrap(pino: Pino, levels: Levels): Logger {

@@ -1,9 +1,9 @@
 /** Persistence against the built daemon: kills, full disks, older files. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import type { Client } from "#core/client";
+import { type Client, connect } from "#core/client";
 import { call, text } from "../../fakes/openai.ts";
 import { daemon, processesOf } from "../../soak/daemon.ts";
 import { A, build, home, idle, model, read, savedSession, start, until } from "./built.ts";
@@ -241,4 +241,23 @@ test("save writes snapshot and transcript and names both; variables reach the ne
   expect(transcript).toMatch(new RegExp(`^${at.dir}/.config/ollie/transcript/\\d{8}T\\d{6}-chat.md$`));
   const said = readFileSync(transcript, "utf8");
   for (const part of ["what is it now", "it is red", "it is blue", "I see."]) expect(said).toContain(part);
+});
+
+test("a daemon whose standard error nobody reads any more goes on", async () => {
+  const at = home({ OLLIE_BACKEND: "script" });
+  const child = spawn(process.execPath, [join(process.cwd(), "dist/core/bin/olliesrv.js"), "fgstart"], {
+    ...{ cwd: at.dir, env: at.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await new Promise<void>((resolve) =>
+    child.stderr.on("data", (text) => String(text).includes("serving at") && resolve()),
+  );
+  child.stderr.destroy();
+  const client = await connect({ unix: join(at.dir, "ns", "ollie") });
+  onTestFinished(() => client.close());
+  await makeAgent(client, at.work);
+  // each is a line of the log
+  for (let n = 0; n < 3; n++) await expect(client.write(`${A}/cfg`, "nonsense=1")).rejects.toThrow("unknown key");
+  expect(await read(client, "session/idx")).toMatch(/^s1\tidle\t/);
 });
