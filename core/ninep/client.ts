@@ -42,10 +42,6 @@ export interface ClientOptions {
   msize?: number | undefined;
 }
 
-export interface ExchangeOptions extends CallOptions {
-  onOpen?: (() => void) | undefined;
-}
-
 export interface Client extends AsyncDisposable {
   /** Largest message that both sides take. */
   readonly msize: number;
@@ -70,10 +66,9 @@ export interface Client extends AsyncDisposable {
   rdwrStream(path: string, body?: Uint8Array | string, options?: CallOptions): AsyncGenerator<Buffer, void, undefined>;
   /**
    * As `rdwrStream`, with walk, open, write and the first read sent in one go: one round trip where that takes four. For a server
-   * that handles a connection's requests in the order in which they come. `onOpen` is called when the file was opened:
-   * what fails before that has not reached it.
+   * that handles a connection's requests in the order in which they come.
    */
-  exchange(path: string, body: string, options?: ExchangeOptions): AsyncGenerator<Buffer, void, undefined>;
+  exchange(path: string, body: string, options?: CallOptions): AsyncGenerator<Buffer, void, undefined>;
   /** The entries of a directory, in the server's order; of a file, the file. */
   ls(path: string): Promise<Stat[]>;
   stat(path: string): Promise<Stat>;
@@ -242,26 +237,26 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
     body?: Uint8Array | string,
     options?: CallOptions,
   ): AsyncGenerator<Buffer, void, undefined> {
-    yield* answerOf(await open(path, ORDWR, options), body, options);
+    const file = await open(path, ORDWR, options);
+    try {
+      if (body !== undefined) await file.write(body, 0, options);
+      yield* file.stream(options);
+    } finally {
+      await file.close().catch(() => {});
+    }
   }
 
-  async function* exchange(
-    path: string,
-    body: string,
-    options?: ExchangeOptions,
-  ): AsyncGenerator<Buffer, void, undefined> {
+  async function* exchange(path: string, body: string, options?: CallOptions): AsyncGenerator<Buffer, void, undefined> {
     const wname = namesOf(path);
     const bytes = Buffer.from(body);
     if (wname.length > MAXWELEM || bytes.length > rpc.msize - IOHDRSZ) {
-      const file = await open(path, ORDWR, options);
-      options?.onOpen?.();
-      return yield* answerOf(file, bytes, options);
+      return yield* rdwrStream(path, bytes, options);
     }
     const fid = freeFids.pop() ?? nextFid++;
     const walked = rpc.request({ type: "Twalk", tag: 0, fid: ROOT, newfid: fid, wname }, "Rwalk", ({ wqid }) => {
       if (wqid.length < wname.length) throw new RemoteError("file not found");
     });
-    const opened = rpc.request({ type: "Topen", tag: 0, fid, mode: ORDWR }, "Ropen", () => options?.onOpen?.());
+    const opened = rpc.request({ type: "Topen", tag: 0, fid, mode: ORDWR }, "Ropen", () => {});
     const file = openFile(rpc, fid, { qid: unknownQid, iounit: 0 }, clunk);
     const written = file.write(bytes, 0);
     const first = file.read(undefined, undefined, options);
@@ -345,20 +340,6 @@ function clientOf(rpc: Rpc, duplex: Duplex): Client {
   };
 
   return client;
-}
-
-/** What a file answers to `body`; closed in the end. */
-async function* answerOf(
-  file: File,
-  body: Uint8Array | string | undefined,
-  options: CallOptions | undefined,
-): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    if (body !== undefined) await file.write(body, 0, options);
-    yield* file.stream(options);
-  } finally {
-    await file.close().catch(() => {});
-  }
 }
 
 const namesOf = (path: string): string[] => path.split("/").filter((name) => name !== "" && name !== ".");

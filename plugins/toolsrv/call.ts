@@ -20,12 +20,10 @@ export async function callOver(
   body: CallBody,
   { signal, onOutput }: CallOptions,
 ): Promise<ToolResult | undefined> {
+  if (await Promise.race([child.client.ended, undefined])) return undefined;
+  // From here on nobody can tell whether it has begun: it is never sent twice.
   if (signal.aborted) return notStarted;
   let streamed = "";
-  let sent = false;
-  const onOpen = () => {
-    sent = true;
-  };
   const abandon = new AbortController();
   const cancel = () => {
     child.client.rdwr("ctl", `cancel ${body.id}`).catch(() => {});
@@ -33,7 +31,7 @@ export async function callOver(
   };
   signal.addEventListener("abort", cancel, { once: true });
   try {
-    const reply = child.client.exchange("call", JSON.stringify(body), { signal: abandon.signal, onOpen });
+    const reply = child.client.exchange("call", JSON.stringify(body), { signal: abandon.signal });
     for await (const line of lines(reply)) {
       const record = JSON.parse(line) as CallRecord;
       if ("end" in record) return record.end;
@@ -43,8 +41,7 @@ export async function callOver(
     return lost(streamed);
   } catch (error) {
     if (error instanceof RemoteError) return { status: "refused", content: `toolsrv: ${error.message}` };
-    if (signal.aborted) return sent ? abandoned(streamed) : notStarted;
-    return sent ? lost(streamed) : undefined;
+    return signal.aborted ? abandoned(streamed) : lost(streamed);
   } finally {
     signal.removeEventListener("abort", cancel);
   }
