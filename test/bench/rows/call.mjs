@@ -12,4 +12,4 @@ const row = (name, goal, options) => ({
   },
 });
 
-export default [row("tool call", 0.6), row("tool call, without koffi", 1.1, { native: false })];
+export default [row("tool call", 0.6), row("tool call, without koffi", 1.3, { native: false })];
