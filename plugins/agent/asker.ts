@@ -1,4 +1,5 @@
 /** Who asks an agent for something, and in what that is done. */
+import { NineError } from "#core";
 import { type AgentAt, who } from "./rights.ts";
 import type { Roster } from "./roster.ts";
 import { runtimeOf } from "./runtime.ts";
@@ -12,10 +13,14 @@ export interface Asker {
   errand?: string | undefined;
 }
 
+/** Throws NineError where it is an agent whose turn was stopped, and which may live a moment longer. */
 export function askerOf(roster: Roster, c: AgentAt): Asker {
   const { principal } = c;
   const rt = runtimeOf(c.agent);
-  const errand = who(principal, rt) === "creator" ? roster.find(principal)?.turn?.item : undefined;
+  const asking = principal.kind === "agent" ? roster.find(principal) : undefined;
+  if (asking?.turn?.controller.signal.aborted)
+    throw new NineError(`${rt.name}: the turn of ${asking.name} was stopped`);
+  const errand = who(principal, rt) === "creator" ? asking?.turn?.item : undefined;
   return { from: principal.name, depth: depthOf(roster, c), ...(errand ? { errand } : {}) };
 }
 

@@ -80,7 +80,8 @@ export function histories(sessions: Sessions, max: number): Histories {
     const begun = loading.get(rt) ?? fetch(rt).finally(() => loading.delete(rt));
     loading.set(rt, begun);
     await begun;
-    used(rt);
+    // It may have been killed meanwhile.
+    if (!rt.dead) used(rt);
   };
 
   return {

@@ -65,6 +65,26 @@ test("H-087: a stop ends what its children do for this turn, wherever they are, 
   await rig.until(async () => (await fs.read(`${C1}/chat`)).endsWith("assistant: well\n"));
 });
 
+test("H-087: what outlives its stop for a moment asks no child for more", async () => {
+  let late: Promise<unknown> | undefined;
+  const rig = await parents({
+    run: async (_request, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      late = rig.self.write(`${rig.C1}/prompt`, "more");
+      await late.catch(() => {});
+      return { status: "cancelled", content: "waited" };
+    },
+  });
+  const { fs, A, C1, model } = rig;
+  model.replies = [calls(call("shell"))];
+  await fs.write(`${A}/prompt`, "go");
+  await rig.until(async () => (await state(rig, A)) === "calling: shell");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await rig.until(async () => (await state(rig, A)) === "idle");
+  await expect(late).rejects.toThrow("c1: the turn of a1 was stopped");
+  expect(await fs.read(`${C1}/queue`)).toBe("");
+});
+
 test("H-087: what children do for a person, or for an earlier turn, goes on; a new prompt ends nothing", async () => {
   const rig = await parents({
     run: async () => {
