@@ -16,10 +16,12 @@ export interface BwrapOptions {
   own: readonly string[];
   /** Without network: only where nothing inside can do better. */
   unshareNetwork: boolean;
+  /** Default: as they are now. */
+  hooks?: readonly string[];
 }
 
 /** The words before a command that is to run inside. */
-export function bwrapWords(rules: Rules, { own, unshareNetwork }: BwrapOptions): string[] {
+export function bwrapWords(rules: Rules, { own, unshareNetwork, hooks = hookFolders(rules) }: BwrapOptions): string[] {
   const grants = effective([...own.map((path): Grant => ({ path, mode: "rox", id: "" })), ...rules.grants]);
   const binds = grants.flatMap(({ path, mode }) => [canWrite(mode) ? "--bind-try" : "--ro-bind-try", path, path]);
   const shown = (path: string) => grants.some((grant) => isInside(path, grant.path));
@@ -30,8 +32,7 @@ export function bwrapWords(rules: Rules, { own, unshareNetwork }: BwrapOptions):
     ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"],
     ...binds,
     ...rules.unix.flatMap((path) => ["--ro-bind-try", path, path]),
-    // A tool that writes there has others run its programs: with the next commit.
-    ...grants.filter(({ mode }) => canWrite(mode)).flatMap(({ path }) => readOnlyHooks(path)),
+    ...hooks.flatMap((dir) => ["--ro-bind-try", dir, dir]),
     ...rules.links.filter(({ path }) => !shown(path)).flatMap(({ path, target }) => ["--symlink", target, path]),
     ...["--chdir", "/", "--"],
   ];
@@ -56,12 +57,14 @@ function effective(grants: readonly Grant[]): Grant[] {
   return kept;
 }
 
-/** Never a mount point that is not there: it would be made, and a worktree's `.git` is a file. */
-function readOnlyHooks(root: string): string[] {
-  const dirs = [join(root, ".git", "hooks"), join(root, "hooks")].filter(
-    (dir) => isFolder(dir) && isFolder(join(dirname(dir), "objects")),
-  );
-  return dirs.flatMap((dir) => ["--ro-bind-try", dir, dir]);
-}
+/**
+ * What stays read only below what is writable: a tool that writes there has others run its programs, with the next commit. Never
+ * a mount point that is not there: it would be made, and a worktree's `.git` is a file.
+ */
+export const hookFolders = ({ grants }: Pick<Rules, "grants">): string[] =>
+  grants
+    .filter(({ mode }) => canWrite(mode))
+    .flatMap(({ path }) => [join(path, ".git", "hooks"), join(path, "hooks")])
+    .filter((dir) => isFolder(dir) && isFolder(join(dirname(dir), "objects")));
 
 const isFolder = (path: string): boolean => lstatOf(path)?.isDirectory() ?? false;

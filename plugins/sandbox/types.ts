@@ -1,5 +1,5 @@
 /** What others may import of the sandbox: profiles, the rules that they come to, and programs that enforce rules. */
-export { bwrapProbe, bwrapWords, rulesInside } from "./bwrap.ts";
+export { bwrapProbe, bwrapWords, hookFolders, rulesInside } from "./bwrap.ts";
 export { landrunProbe, landrunWords, steersLoader } from "./landrun.ts";
 export { type Loaded, type ProfileStore, profileStore } from "./load.ts";
 export { nodeDirs, type PlaceholderContext, realPath } from "./paths.ts";

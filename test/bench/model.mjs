@@ -41,7 +41,7 @@ export async function model() {
   return self;
 }
 
-/** A daemon whose agents ask `at`; `turn` runs one prompt in a new agent and gives the agent's path. */
+/** A daemon whose agents ask `at`; `turn` runs one prompt, in a new agent unless told which, and gives the agent's path. */
 export async function daemonFor(at) {
   const { connect } = await import(pathToFileURL(join(root, "dist/core/ninep/client.js")).href);
   const where = place();
@@ -67,8 +67,8 @@ export async function daemonFor(at) {
     rest,
     pid: running.pid,
     where,
-    async turn() {
-      const path = await agent();
+    async turn(known) {
+      const path = known ?? (await agent());
       at.asked.length = 0;
       at.answered.length = 0;
       // Nobody looks on meanwhile: a client that is woken at each change of state would be measured with it.

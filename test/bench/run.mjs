@@ -30,6 +30,13 @@ an AsyncLocalStorage is in use: six promises for an item, and for each of them h
 request, its reply and the larger heap that a collection has to go through, and 4 µs of these until the reply has left: what a generator
 does between two items comes behind it. A \`bus\` wakes its readers without any promise.
 
+## What a tool step is made of
+
+The bare loop forks a small process and asks nobody whether it may. Of some 7 ms between the end of a response and the next request, the
+program itself has 1 (a script of `sh`, which becomes bash), its start within its sandbox 0.7, the way to toolsrv and back 0.6,
+looking whether anything has changed that its rules came from 0.4, the provider's package 0.5, and the tools on disk 0.2; the rest is to
+read the response, to write down what happened, and to make the request. Nothing of it grows with the turn but the request itself.
+
 ## What the limit of a start is made of
 
 \`node -e 0\` imports no file and opens no socket. \`import of an empty module\` and \`the same with Node's socket alone\` say how

@@ -1,5 +1,8 @@
 // A tool step of a turn: from the end of a response to the next request, with a shell that does nothing, confined.
-import { spawn } from "node:child_process";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { atEnd } from "../cleanup.mjs";
 import { daemonFor, model } from "../model.mjs";
 
 const steps = 20;
@@ -11,25 +14,24 @@ export default {
   async setup() {
     const at = await model();
     const daemon = await daemonFor(at);
-    const shell = () => new Promise((resolve) => spawn("/bin/sh", ["-c", "true"]).on("close", resolve));
+    // The first turn starts the agent's sandbox: it has a row of its own.
+    at.steps = 1;
+    const agent = await daemon.turn();
+    const bare = fork(join(import.meta.dirname, "../bare-loop.mjs"));
+    atEnd(() => bare.kill());
     return {
       async measured() {
         at.steps = steps;
-        const path = await daemon.turn();
-        await daemon.client.rdwr(`${path}/ctl`, "kill");
+        await daemon.client.rdwr(`${agent}/ctl`, "clear");
+        await daemon.turn(agent);
         const between = at.asked.slice(1).map((asked, n) => asked - at.answered[n]);
-        // The first one starts the agent's sandbox: it has a row of its own.
-        return between.slice(1).reduce((sum, ms) => sum + ms) / (steps - 1);
+        return between.reduce((sum, ms) => sum + ms) / steps;
       },
       async baseline() {
-        at.steps = steps;
         at.asked.length = 0;
-        const start = performance.now();
-        for (let n = 0; n < steps; n++) {
-          await (await fetch(`${at.url}/v1/chat/completions`, { method: "POST", body: "{}" })).text();
-          await shell();
-        }
-        return (performance.now() - start) / steps;
+        bare.send({ url: `${at.url}/v1/chat/completions`, steps });
+        const [ms] = await once(bare, "message");
+        return ms;
       },
     };
   },
