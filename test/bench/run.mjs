@@ -32,10 +32,11 @@ does between two items comes behind it. A \`bus\` wakes its readers without any 
 
 ## What a tool step is made of
 
-The bare loop forks a small process and asks nobody whether it may. Of some 7 ms between the end of a response and the next request, the
-program itself has 1 (a script of \`sh\`, which becomes bash), its start within its sandbox 0.7, the way to toolsrv and back 0.6,
-looking whether anything has changed that its rules came from 0.4, the provider's package 0.5, and the tools on disk 0.2; the rest is to
-read the response, to write down what happened, and to make the request. Nothing of it grows with the turn but the request itself.
+The bare loop forks a small process and asks nobody whether it may. Of the time between the end of a response and the next request, a
+seventh is the program itself (a script of \`sh\`, which becomes bash), a tenth its start within its sandbox, a tenth the way to
+toolsrv and back. To look whether anything has changed that its rules came from, to read which tools there are, and the provider's package take some seven
+hundredths each or less; the rest is to read the response, to write down what happened, and to make the request. Nothing of it grows with the
+turn but the request itself.
 
 ## What the limit of a start is made of
 
