@@ -29,8 +29,11 @@ export interface Ended {
   held: boolean;
 }
 
-/** How long, in milliseconds, output is awaited behind the exit; TERM has until KILL; KILL has to work. */
-export const waits = { drain: 300, term: 1000, settle: 100, kill: 2000 };
+/**
+ * How long, in milliseconds, output is awaited behind the exit; what closes its output as the last thing it does has until it is
+ * told as left; TERM has until KILL; KILL has to work.
+ */
+export const waits = { drain: 300, ending: 20, term: 1000, settle: 100, kill: 2000 };
 
 /** Bytes of output that are passed on while the job runs. What comes behind is in the result. */
 export const liveLimit = 256 << 10;
@@ -78,6 +81,8 @@ export function run(job: Job, spawner: Spawner, options: RunOptions): Promise<En
         held: open,
       });
     };
+    /** The output is closed. */
+    const leave = () => (send(-pid, 0) ? after(waits.ending, finish) : finish());
     const kill = async () => {
       send(-pid, "SIGKILL");
       after(waits.kill, finish);
@@ -102,13 +107,13 @@ export function run(job: Job, spawner: Spawner, options: RunOptions): Promise<En
     });
     child.on("exit", (code, by) => {
       exit = { code, signal: by };
-      if (!open && !cause) return finish();
+      if (!open && !cause) return void leave();
       after(cause ? waits.settle : waits.drain, cause ? kill : finish);
     });
     output.on("error", () => {});
     output.on("close", () => {
       open = false;
-      if (exit && !cause) finish();
+      if (exit && !cause) leave();
     });
     if (job.timeout > 0) after(job.timeout, () => stop("timeout"));
     if (options.signal.aborted) cancel();
