@@ -11,6 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -65,11 +66,12 @@ async function until(done: () => boolean): Promise<void> {
   }
 }
 
-/** What Node loads for a program that does nothing. */
-function loadedByNode(): string[] {
+/** What Node loads for a program that needs koffi and nothing else. */
+function loadedForKoffi(): string[] {
   const { dir, env, loaded } = place();
-  writeFileSync(join(dir, "nothing.cjs"), "");
-  spawnSync(process.execPath, ["-r", join(dir, "probe.cjs"), join(dir, "nothing.cjs")], { env });
+  const koffi = createRequire(import.meta.url).resolve("koffi");
+  writeFileSync(join(dir, "koffi.cjs"), `require(${JSON.stringify(koffi)});\n`);
+  spawnSync(process.execPath, ["-r", join(dir, "probe.cjs"), join(dir, "koffi.cjs")], { env });
   return loaded().builtin;
 }
 
@@ -109,7 +111,7 @@ it("the daemon's start loads no library, none of Node's dear modules, and the co
     "internal/modules/esm/translators",
   ];
   // Node 24 loads some of its own accord.
-  expect(builtin.filter((name) => dear.includes(name) && !loadedByNode().includes(name))).toEqual([]);
+  expect(builtin.filter((name) => dear.includes(name) && !loadedForKoffi().includes(name))).toEqual([]);
 });
 
 it("olliesrv status loads core alone", () => {
