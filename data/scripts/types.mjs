@@ -11,9 +11,13 @@ await run(() => {
   const out = folder === undefined ? join(root, "dist/types") : resolve(folder);
   rmSync(out, { recursive: true, force: true });
   const tsc = join(root, "node_modules/typescript/bin/tsc");
-  const { status } = spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.types.json"), "--outDir", out], {
-    cwd: root,
-    stdio: ["ignore", 2, 2],
-  });
+  const { status } = spawnSync(
+    process.execPath,
+    [tsc, "-p", join(root, "data/scripts/tsconfig.types.json"), "--outDir", out],
+    {
+      cwd: root,
+      stdio: ["ignore", 2, 2],
+    },
+  );
   if (status !== 0) throw new Failure("the declarations can not be written, for the reason above");
 });

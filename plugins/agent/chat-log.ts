@@ -4,7 +4,7 @@
  */
 import { closeSync, constants as fs, openSync, readSync, renameSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { promisify } from "node:util";
+import { setImmediate as soon } from "node:timers/promises";
 import { type Source, source, waiters } from "#core";
 import { limits } from "./limits.ts";
 
@@ -42,8 +42,6 @@ export interface ChatLog {
   /** Readers get their end when they have read everything. */
   end(): void;
 }
-
-const soon = promisify(setImmediate);
 
 const pageSize = 64 * 1024;
 /** Pages of one write to the file. */

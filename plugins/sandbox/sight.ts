@@ -13,16 +13,16 @@ export interface Sight {
 }
 
 export function sight(): Sight {
-  const identities = new Map<string, string>();
+  const places = new Map<string, string>();
   const contents = new Map<string, string>();
   return {
     saw(path, content = false) {
-      const seen = content ? contents : identities;
-      if (!seen.has(path)) seen.set(path, content ? contentOf(path) : identityOf(path));
+      const seen = content ? contents : places;
+      if (!seen.has(path)) seen.set(path, content ? contentOf(path) : placeOf(path));
     },
     same() {
       for (const [path, was] of contents) if (contentOf(path) !== was) return false;
-      for (const [path, was] of identities) if (identityOf(path) !== was) return false;
+      for (const [path, was] of places) if (placeOf(path) !== was) return false;
       return true;
     },
   };
@@ -37,7 +37,7 @@ const look = (path: string) => {
 };
 
 /** Empty: nothing is there, or it is out of reach. Else which it is, and where: rules hold both. */
-function identityOf(path: string): string {
+function placeOf(path: string): string {
   const stat = look(path);
   return stat ? `${stat.dev}:${stat.ino}:${realPath(path)}` : "";
 }

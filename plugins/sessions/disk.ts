@@ -116,3 +116,14 @@ function mountOf(path: string): string {
     return path;
   }
 }
+
+/** All bytes from `from` to `to`. Throws where the file, which `what` names, has not as many. */
+export function bytesOf(file: number, from: number, to: number, what = "it"): Buffer {
+  const bytes = Buffer.alloc(to - from);
+  for (let done = 0; done < bytes.length; ) {
+    const count = readSync(file, bytes, done, bytes.length - done, from + done);
+    if (count === 0) throw new Error(`${what} is shorter than it was`);
+    done += count;
+  }
+  return bytes;
+}

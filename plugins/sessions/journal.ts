@@ -12,18 +12,17 @@ import {
   ftruncateSync,
   openSync,
   readFileSync,
-  readSync,
   renameSync,
   statSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { setImmediate as soon } from "node:timers/promises";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
-import { syncDir } from "./disk.ts";
+import { bytesOf, syncDir } from "./disk.ts";
 
 const datasync = promisify(fdatasync);
-const soon = promisify(setImmediate);
 
 export interface JournalLine {
   /** Counts up over the life of the session. */
@@ -132,7 +131,7 @@ export function journalFile(path: string): JournalFile {
         ftruncateSync(handle, 0);
         end = 0;
       } else {
-        end = replaceBy(path, tailOf(handle, at, end));
+        end = replaceBy(path, bytesOf(handle, at, end, "the journal"));
         close();
       }
       dirty = false;
@@ -155,16 +154,6 @@ function truncated(file: number, at: number): boolean {
   } catch {
     return false;
   }
-}
-
-function tailOf(file: number, from: number, to: number): Buffer {
-  const bytes = Buffer.alloc(to - from);
-  for (let done = 0; done < bytes.length; ) {
-    const count = readSync(file, bytes, done, bytes.length - done, from + done);
-    if (count === 0) throw new Error("the journal is shorter than it was");
-    done += count;
-  }
-  return bytes;
 }
 
 /** In one tick: no line can come in between. */

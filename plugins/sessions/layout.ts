@@ -13,8 +13,9 @@
  * reads around them, and the next snapshot copies them as they are. A file without that line is read as a whole: older
  * ones, and those that somebody has edited.
  */
-import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { bytesOf } from "./disk.ts";
 import { decode, END, headOf, isRecord, type Snapshot } from "./snapshot.ts";
 import type { Growing } from "./types.ts";
 
@@ -216,16 +217,6 @@ function entriesOf(tail: Buffer, size: number): Entry[] | undefined {
     last = end;
   }
   return entries;
-}
-
-function bytesOf(file: number, from: number, to: number): Buffer {
-  const bytes = Buffer.alloc(to - from);
-  for (let done = 0; done < bytes.length; ) {
-    const count = readSync(file, bytes, done, bytes.length - done, from + done);
-    if (count === 0) throw new Error("it is shorter than it was");
-    done += count;
-  }
-  return bytes;
 }
 
 /** A list whose items are in the file alone. */
