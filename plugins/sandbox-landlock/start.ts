@@ -10,6 +10,8 @@ import type koffiModule from "koffi";
 export interface Where {
   cwd: string;
   env: Readonly<Record<string, string>>;
+  /** The program's argv[0]; default: `file`. */
+  name?: string;
   /** Descriptors, which its 0, 1, 2, … become. The caller closes them; all others that are close-on-exec stay here. */
   stdio: readonly number[];
 }
@@ -50,9 +52,9 @@ export function starter(koffi: typeof koffiModule): Start {
   setDefault(attributes, Buffer.alloc(roomy, 0xff));
   setMask(attributes, Buffer.alloc(roomy));
 
-  return (file, args, { cwd, env, stdio }) => {
+  return (file, args, { cwd, env, stdio, name = file }) => {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    for (const text of [file, cwd, ...args, ...variables])
+    for (const text of [file, name, cwd, ...args, ...variables])
       if (text.includes("\0")) throw new Error(`${file}: arguments, variables and folders can not hold null bytes`);
     const actions = Buffer.alloc(roomy);
     initActions(actions);
@@ -62,7 +64,7 @@ export function starter(koffi: typeof koffiModule): Start {
       let errno: number = constants.errno.ENOENT;
       for (const path of candidates(file, env)) {
         const pid = [0];
-        errno = spawn(pid, path, actions, attributes, [file, ...args, null], [...variables, null]);
+        errno = spawn(pid, path, actions, attributes, [name, ...args, null], [...variables, null]);
         if (errno === 0) return pid[0] as number;
         if (errno !== constants.errno.ENOENT && errno !== constants.errno.EACCES) break;
       }

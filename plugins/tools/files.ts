@@ -14,7 +14,8 @@ export function toolsIndex(tools: Pick<Tools, "list" | "bad">): string {
         .map((name) => (tool.args.required?.includes(name) ? name : `[${name}]`))
         .join(" ")}`.trimEnd(),
       `scope: ${tool.scope}`,
-      `file: ${tool.exec}`,
+      ...(tool.command ? [`command: ${tool.command.join(" ")}`] : []),
+      ...(tool.exec === undefined ? [] : [`file: ${tool.exec}`]),
     ].join("\n"),
   );
   const bad = tools.bad().map(({ file, reason }) => `## !${oneLine(file)}\nerror: ${oneLine(reason)}`);

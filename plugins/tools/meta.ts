@@ -1,8 +1,8 @@
 /** Parses a .meta file into a Tool: one parser for daemon and toolsrv. Every field is described in docs/tools.md. */
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { argsFault, guessPathArg, isRecord } from "./schema.ts";
 import type { ArgsSchema, Tool } from "./types.ts";
-import { type Conditions, conditionKeys, holds, isExecutable } from "./variants.ts";
+import { type Conditions, conditionKeys, holds, isExecutable, onPath } from "./variants.ts";
 
 /** Why a .meta was refused: the message is the reason. */
 export class MetaFault extends Error {}
@@ -34,12 +34,25 @@ export function makeTool(file: string, raw: Record<string, unknown>, env: NodeJS
   const variant = variants(raw).find(({ conditions }) => holds(conditions, env));
   const meta = { ...raw, ...variant?.overrides };
   const dir = dirname(file);
-  const exec = join(dir, localName(meta.exec ?? name));
-  if (!isExecutable(exec)) fail(noExec(exec, raw.variants !== undefined && variant === undefined));
-  return fields(name, file, exec, meta);
+  const beside = join(dir, localName(meta.exec ?? name));
+  const exec = isExecutable(beside) ? beside : undefined;
+  const command = meta.command === undefined ? undefined : commandOf(meta.command, env);
+  if (exec === undefined && command === undefined)
+    fail(noExec(beside, meta.command, raw.variants !== undefined && variant === undefined));
+  return { ...fields(name, file, meta), exec, ...(command ? { command } : {}) };
 }
 
-function fields(name: string, file: string, exec: string, meta: Record<string, unknown>): Tool {
+/** Undefined: this host does not have the program. */
+function commandOf(command: unknown, env: NodeJS.ProcessEnv): Tool["command"] {
+  const isWords = Array.isArray(command) && command.every((word) => typeof word === "string");
+  const [name, ...words] = isWords ? (command as string[]) : [];
+  if (!name || (name.includes("/") && !isAbsolute(name)))
+    return fail("command must be an array of strings, the first a program's name or absolute path");
+  const program = onPath(name, env);
+  return program === undefined ? undefined : [program, ...words];
+}
+
+function fields(name: string, file: string, meta: Record<string, unknown>): Omit<Tool, "exec" | "command"> {
   const one = <T>(key: string, test: (value: unknown) => value is T, want: string): T | undefined => {
     const value = meta[key];
     return value === undefined || test(value) ? (value as T | undefined) : fail(`${key} must be ${want}`);
@@ -72,7 +85,6 @@ function fields(name: string, file: string, exec: string, meta: Record<string, u
     exact: flag("exact"),
     sudo: flag("sudo"),
     timeout: one("timeout", isSeconds, "seconds, 0 for none") ?? 30,
-    exec,
     meta: file,
     ...(prompt === undefined ? {} : { prompt }),
     ...(pathArg === undefined ? {} : { pathArg }),
@@ -84,7 +96,9 @@ function fields(name: string, file: string, exec: string, meta: Record<string, u
 const isAliases = (value: unknown): value is Record<string, string> =>
   isRecord(value) && Object.values(value).every((to) => typeof to === "string");
 
-function noExec(exec: string, noVariant: boolean): string {
+function noExec(exec: string, command: unknown, noVariant: boolean): string {
+  if (command !== undefined)
+    return `program ${(command as string[])[0]} is not found, and there is no executable ${basename(exec)}`;
   if (noVariant) return `no variant fits this host, and there is no executable ${basename(exec)}`;
   return `${basename(exec)} beside it is missing or not executable (chmod +x)`;
 }

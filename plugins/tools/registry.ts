@@ -12,7 +12,7 @@ interface Parsed {
   mark: string;
   raw?: Record<string, unknown>;
   reason?: string;
-  /** What was made of it, and the marks of its program then. */
+  /** What was made of it, and the marks of its programs then. */
   made?: { tool: Tool; mark: string };
 }
 
@@ -68,16 +68,19 @@ function toolOf(file: string, parsed: Parsed, raw: Record<string, unknown>, env:
   // Variants look at more of the host than the program.
   if (raw.variants !== undefined) return makeTool(file, raw, env);
   const known = parsed.made;
-  if (known && stampOf(known.tool.exec) === known.mark) return known.tool;
+  if (known && stampOf(known.tool) === known.mark) return known.tool;
   delete parsed.made;
   const tool = makeTool(file, raw, env);
-  parsed.made = { tool, mark: stampOf(tool.exec) };
+  // A program that is missing may come, and nothing of the tool would tell.
+  if (raw.command === undefined || tool.command) parsed.made = { tool, mark: stampOf(tool) };
   return tool;
 }
 
-function stampOf(file: string): string {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  return stat ? stamp(stat) : "";
+/** Of the files that a tool is run from. */
+function stampOf({ exec, command }: Tool): string {
+  const files = [exec, command?.[0]].filter((file) => file !== undefined);
+  const stats = files.map((file) => statSync(file, { throwIfNoEntry: false }));
+  return stats.map((stat) => (stat ? stamp(stat) : "")).join("\n");
 }
 
 /** Looks at the files of that name alone. */

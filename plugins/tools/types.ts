@@ -10,7 +10,7 @@ export interface ArgsSchema {
   [key: string]: unknown;
 }
 
-/** One tool on disk: an executable and its `.meta` beside it. */
+/** One tool on disk: an executable or a command line, and its `.meta`. */
 export interface Tool {
   name: string;
   description: string;
@@ -31,8 +31,13 @@ export interface Tool {
   sudo: boolean;
   /** Seconds; 0: none. Default 30. */
   timeout: number;
-  /** Absolute path of the executable. */
-  exec: string;
+  /** Absolute path of the executable beside the .meta. Undefined: there is only `command`. */
+  exec: string | undefined;
+  /**
+   * A program of the host that is run in place of `exec` where the arguments fit on a command line, and the words before
+   * them: [absolute path, word…]. Undefined: there is none, or this host does not have it.
+   */
+  command?: readonly [string, ...string[]];
   /** Absolute path of its .meta. */
   meta: string;
 }

@@ -1,6 +1,6 @@
 /** Variants of a tool: the first whose conditions hold on this host decides. */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { expandHome } from "#core";
 
 export const conditionKeys = ["binary", "file", "os", "arch", "env", "nenv"] as const;
@@ -13,7 +13,7 @@ export function holds(conditions: Conditions, env: NodeJS.ProcessEnv): boolean {
   const all = (key: Condition, test: (value: string) => boolean) => (conditions[key] ?? []).every(test);
   const some = (key: Condition, value: string) => conditions[key]?.includes(value) ?? true;
   return (
-    all("binary", (name) => onPath(name, env)) &&
+    all("binary", (name) => onPath(name, env) !== undefined) &&
     all("file", (path) => existsSync(expandHome(path, env))) &&
     all("env", set) &&
     all("nenv", (name) => !set(name)) &&
@@ -22,9 +22,10 @@ export function holds(conditions: Conditions, env: NodeJS.ProcessEnv): boolean {
   );
 }
 
-function onPath(name: string, env: NodeJS.ProcessEnv): boolean {
-  if (name.includes("/")) return isExecutable(name);
-  return (env.PATH ?? "").split(delimiter).some((dir) => dir !== "" && isExecutable(join(dir, name)));
+/** Where a program is: `name` as it is where it is an absolute path, else the first on PATH. */
+export function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  const places = isAbsolute(name) ? [name] : (env.PATH ?? "").split(delimiter).filter(isAbsolute);
+  return places.map((place) => (place === name ? name : join(place, name))).find(isExecutable);
 }
 
 /** A regular file that this user may run. */

@@ -8,8 +8,8 @@ export interface Passed {
   stdin: string;
   /** Undefined where it does not fit: then the variable is unset. */
   variable: string | undefined;
-  /** Empty where it does not fit. */
-  argv: string[];
+  /** Undefined where they do not fit. */
+  argv: string[] | undefined;
 }
 
 export function passArgs(schema: ArgsSchema, args: Record<string, unknown>): Passed {
@@ -20,7 +20,7 @@ export function passArgs(schema: ArgsSchema, args: Record<string, unknown>): Pas
   return {
     stdin: `${json}\n`,
     variable: Buffer.byteLength(json) <= limit ? json : undefined,
-    argv: fits ? argv : [],
+    argv: fits ? argv : undefined,
   };
 }
 

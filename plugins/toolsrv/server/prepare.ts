@@ -1,8 +1,8 @@
 /** What a call needs before it runs: its tool, checked arguments, a directory that exists, an environment. */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { mayWrite, type Rules, steersLoader } from "#plugins/sandbox";
-import type { Tools } from "#plugins/tools";
+import type { Tool, Tools } from "#plugins/tools";
 import { checkArgs } from "#plugins/tools";
 import { type CallBody, cookieVariable, sessionEnv, toolEnv, unattended } from "#plugins/toolsrv";
 import { passArgs } from "./argv.ts";
@@ -19,6 +19,8 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   const cwdFault = directoryFault(call.cwd);
   if (cwdFault) return { refused: cwdFault };
   const { stdin, variable, argv } = passArgs(tool.args, checked.args);
+  const started = commandOf(tool, argv);
+  if (!started) return { refused: `the arguments are too long for the command line of ${tool.command?.[0]}` };
   const inherited = { ...unattended, ...toolEnv(own), PATH: withNode(own.PATH ?? "") };
   const ofSession = sessionEnv(call.env);
   const env: Record<string, string> = {
@@ -41,11 +43,25 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   const { wrap = [] } = call;
   // They would work on the program that confines, before it does.
   if (wrap.length > 0) for (const name of Object.keys(env)) if (steersLoader(name)) delete env[name];
-  const [exec = tool.exec, ...words] = [...wrapped(wrap, env), tool.exec, ...argv];
+  const [exec = "", ...words] = [...wrapped(wrap, env), ...started.words];
   return {
     exact: tool.exact,
-    job: { exec, argv: words, stdin, env, cwd: call.cwd, timeout: call.timeout, cookie },
+    job: {
+      ...{ exec, argv: words, env, cwd: call.cwd, timeout: call.timeout, cookie },
+      ...(started.reads ? { stdin } : {}),
+      // Programs begin what they report with their name.
+      ...(exec === tool.command?.[0] ? { name: basename(exec) } : {}),
+    },
   };
+}
+
+/** Its program and the words behind it. A script reads its arguments from stdin if it likes, a program of the host does not know them. */
+function commandOf(
+  { exec, command }: Tool,
+  argv: string[] | undefined,
+): { words: string[]; reads: boolean } | undefined {
+  if (command && argv) return { words: [...command, ...argv], reads: false };
+  return exec === undefined ? undefined : { words: [exec, ...(argv ?? [])], reads: true };
 }
 
 /** landrun passes on the variables that it is told to. */

@@ -1,19 +1,21 @@
 /** The one place that starts a tool's program. */
 import { spawn } from "node:child_process";
-import { closeSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
-import type { Readable, Writable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { Start } from "#plugins/sandbox-landlock";
 import type { Libc } from "#plugins/toolsrv";
 import type { Children, Launched } from "./children.ts";
 
 export interface Program {
   exec: string;
+  /** Its argv[0], where koffi is there. Default: `exec`. */
+  name?: string;
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd: string;
-  /** What it reads; then end of file. */
-  stdin: string;
+  /** What it reads; then end of file. Undefined: it has /dev/null. */
+  stdin?: string;
 }
 
 /** A program that was started; `child` has no pid where that failed, and emits `error` then. */
@@ -34,18 +36,15 @@ export interface Means {
   children: Children;
 }
 
-type Opened = Started & { stdin: Writable };
-
 /** Without `means` Node's own spawn and its socket pairs serve. `start`: default from this thread, with its rights. */
 export const createSpawner = (means: Means | undefined, start = means?.libc.start): Spawner => ({
-  start(program) {
-    const opened = means && start ? throughPipes(means, start, program) : throughSocketPairs(program);
-    opened.stdin.end(program.stdin);
-    return opened;
-  },
+  start: (program) => (means && start ? throughPipes(means, start, program) : throughSocketPairs(program)),
 });
 
-function throughPipes({ libc, children }: Means, start: Start, program: Program): Opened {
+/** POSIX PIPE_BUF on Linux: so much an empty pipe takes at once, however small it is. */
+const atOnce = 4096;
+
+function throughPipes({ libc, children }: Means, start: Start, program: Program): Started {
   const fds: number[] = [];
   const pipe = (): [number, number] => {
     const ends = libc.pipe();
@@ -57,23 +56,32 @@ function throughPipes({ libc, children }: Means, start: Start, program: Program)
     fds.splice(fds.indexOf(fd), 1);
   };
   try {
-    const stdin = pipe();
+    const { stdin: text } = program;
+    const [input, feed] = text === undefined ? [openSync("/dev/null", "r")] : pipe();
+    if (feed === undefined) fds.push(input);
     const output = pipe();
-    const pid = begin(start, program, [stdin[0], output[1], output[1]]);
+    const pid = begin(start, program, [input, output[1], output[1]]);
     const child = children.adopt(pid);
+    if (feed !== undefined && text !== undefined) {
+      const bytes = Buffer.from(text);
+      if (bytes.length <= atOnce) {
+        writeSync(feed, bytes);
+        close(feed);
+      } else writer(feed).end(bytes);
+    }
     // Our copies of its ends: as long as one is open, the other side never sees the end.
-    close(stdin[0]);
+    close(input);
     close(output[1]);
-    return { child, stdin: writer(stdin[1]), output: new Socket({ fd: output[0], readable: true, writable: false }) };
+    return { child, output: new Socket({ fd: output[0], readable: true, writable: false }) };
   } catch (error) {
     for (const fd of fds) closeSync(fd);
     throw error;
   }
 }
 
-function begin(start: Start, { exec, argv, cwd, env }: Program, stdio: number[]): number {
+function begin(start: Start, { exec, name, argv, cwd, env }: Program, stdio: number[]): number {
   try {
-    return start(exec, argv, { cwd, env, stdio });
+    return start(exec, argv, { cwd, env, stdio, ...(name === undefined ? {} : { name }) });
   } catch (error) {
     // A script that does not say who runs it.
     if ((error as NodeJS.ErrnoException).code !== "ENOEXEC") throw error;
@@ -88,20 +96,21 @@ function writer(fd: number): Socket {
 }
 
 /** A shell joins the two outputs, so that their order is kept, and becomes the program. */
-function throughSocketPairs(program: Program): Opened {
+function throughSocketPairs(program: Program): Started {
   const words = ["-c", 'exec "$@" 2>&1', "sh", ...wordsOf(program)];
-  const { cwd } = program;
+  const { cwd, stdin } = program;
   const child = spawn("/bin/sh", words, {
     cwd,
     env: plainEnv(program),
     detached: true,
-    stdio: ["pipe", "pipe", "ignore"],
+    stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "ignore"],
   });
+  const output = child.stdout as Socket;
   child.on("error", () => {});
-  child.stdin.on("error", () => {});
+  child.stdin?.on("error", () => {}).end(stdin);
   // The pair is readable from both ends: without this, a program that asks its stderr would wait for ever.
-  (child.stdout as Socket).end();
-  return { child, stdin: child.stdin, output: child.stdout };
+  output.end();
+  return { child, output };
 }
 
 /** Names that a shell exports as they are, and gives no meaning of its own. */

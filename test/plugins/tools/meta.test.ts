@@ -124,6 +124,42 @@ describe(".meta files", () => {
     expect(reasonOf("x")).toBe("exec must be the name of a file in the same folder");
   });
 
+  test("a command of the host needs no file, and a missing one is looked for again", () => {
+    const bin = join(dir, "bin");
+    const at = (env: NodeJS.ProcessEnv) => registry(() => [dir], env);
+    mkdirSync(bin);
+    put("count", { description: "d", command: ["wc", "-l", "--"] }, { exec: false });
+    expect(at({ PATH: `.:${bin}:/usr/bin:/bin` }).get("count")).toMatchObject({
+      exec: undefined,
+      command: [expect.stringMatching(/^\/.*\/wc$/), "-l", "--"],
+    });
+    const later = at({ PATH: bin });
+    expect(later.get("count")).toBeUndefined();
+    expect(later.bad()[0]?.reason).toBe("program wc is not found, and there is no executable count");
+    writeFileSync(join(bin, "wc"), "", { mode: 0o755 });
+    const found = later.get("count");
+    expect(found?.command).toEqual([join(bin, "wc"), "-l", "--"]);
+    expect(later.get("count")).toBe(found);
+    rmSync(join(bin, "wc"));
+    expect(later.get("count")).toBeUndefined();
+  });
+
+  test("where the host has no such program the file beside is run", () => {
+    put("t", { description: "d", command: ["no-such-program"] });
+    const tools = registry(() => [dir], { PATH: "/usr/bin:/bin" });
+    expect(tools.get("t")).toMatchObject({ exec: join(dir, "t") });
+    expect(tools.get("t")).not.toHaveProperty("command");
+  });
+
+  test("a command is words, its program a name or an absolute path", () => {
+    for (const [n, command] of ["wc", [], [1], ["./wc"], ["a/b"], [""]].entries()) {
+      put(`c${n}`, { description: "d", command });
+      expect(reasonOf(`c${n}`)).toBe(
+        "command must be an array of strings, the first a program's name or absolute path",
+      );
+    }
+  });
+
   test("the first folder wins, and changes on disk count at the next look", () => {
     const second = join(dir, "second");
     put("t", { description: "one" });

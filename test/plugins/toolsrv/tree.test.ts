@@ -76,6 +76,18 @@ describe("toolsrv's tree", () => {
     }
   });
 
+  test("a command of the host is a tool: words, an empty stdin, and what is too long goes to the file beside", async () => {
+    const run = async (id: string, command: string) => {
+      const [end] = (await client.rdwr("call", body(id, command))).toString("utf8").trim().split("\n").slice(-1);
+      return JSON.parse(end as string).end;
+    };
+    const plain = await run("c1", 'readlink /proc/self/fd/0; tr "\\0" "|" </proc/$$/cmdline; nosuch');
+    expect(plain.content).toMatch(/^exit status 127\n\/dev\/null\nbash\|-c\|--\|readlink .*\|bash: line 1: nosuch/);
+    expect((await run("c2", "-x; echo no option")).content).toContain("no option");
+    const long = await run("c3", `: ${"x".repeat(120_000)}\necho all of it`);
+    expect(long).toEqual({ status: "ok", content: "all of it", exitCode: 0 });
+  });
+
   test("programs may open as many files as is usual, not as many as Node may", async () => {
     const reply = (await client.rdwr("call", body("u", "ulimit -Sn; ulimit -Hn"))).toString("utf8");
     const [soft, hard] = JSON.parse(reply.trim().split("\n").at(-1) ?? "")
