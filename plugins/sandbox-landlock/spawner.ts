@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import type { Rules } from "#plugins/sandbox";
 import type { Start } from "./start.ts";
-import type { Answer, StartRequest, ThreadData, Told } from "./thread.ts";
+import { type Answer, counted, type StartRequest, type ThreadData, type Told } from "./thread.ts";
 
 export interface Confined {
   /** The programs are this process's children, whichever thread has started them. */
@@ -17,9 +17,9 @@ export interface Confined {
  * take; a program may lie on a file system that does not answer. Rejects with one sentence.
  */
 export async function confinedSpawner(program: URL, rules: Rules, patience = 30_000): Promise<Confined> {
-  const answered = new SharedArrayBuffer(4);
+  const shared = new SharedArrayBuffer(8);
   const { port1: port, port2 } = new MessageChannel();
-  const data: ThreadData = { kind: "ollie-spawner", rules, port: port2, answered };
+  const data: ThreadData = { kind: "ollie-spawner", rules, port: port2, counts: shared };
   const worker = new Worker(program, {
     workerData: data,
     transferList: [port2],
@@ -38,7 +38,7 @@ export async function confinedSpawner(program: URL, rules: Rules, patience = 30_
     throw new Error(told.fault);
   }
   worker.unref();
-  const count = new Int32Array(answered);
+  const counts = new Int32Array(shared);
   let asked = 0;
   const tooLate = (answer: Answer) => {
     if ("pid" in answer) endGroup(answer.pid);
@@ -49,12 +49,14 @@ export async function confinedSpawner(program: URL, rules: Rules, patience = 30_
   port.unref();
   /** Waits for the answer as it would wait for a fork. */
   const ask = (request: StartRequest): Answer => {
-    if (Atomics.load(count, 0) !== asked)
+    if (Atomics.load(counts, counted.answered) !== asked)
       throw new Error("the sandbox's thread still waits for the start of another program");
     const late = received();
     if (late) tooLate(late);
     port.postMessage(request);
-    Atomics.wait(count, 0, asked++, patience);
+    Atomics.add(counts, counted.asked, 1);
+    Atomics.notify(counts, counted.asked);
+    Atomics.wait(counts, counted.answered, asked++, patience);
     const answer = received();
     if (!answer) throw new Error(`it did not start within ${patience / 1000} s and was given up`);
     return answer;

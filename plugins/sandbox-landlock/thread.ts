@@ -2,7 +2,7 @@
  * The body of a spawner thread: it confines itself, then starts programs, which inherit what it is confined to. The main
  * thread of toolsrv waits for each answer, and for the programs.
  */
-import type { MessagePort } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import type { Rules } from "#plugins/sandbox";
 import { confine } from "./confine.ts";
 import { loadNative } from "./native.ts";
@@ -13,9 +13,12 @@ export interface ThreadData {
   rules: Rules;
   /** Requests come and answers go here. */
   port: MessagePort;
-  /** One Int32, counted up behind each answer. */
-  answered: SharedArrayBuffer;
+  /** Two Int32, by `counted`. */
+  counts: SharedArrayBuffer;
 }
+
+/** What stands in `counts`: how many requests, and how many answers, the port has been given. */
+export const counted = { asked: 0, answered: 1 };
 
 export interface StartRequest {
   file: string;
@@ -43,13 +46,16 @@ export async function spawnerThread(data: ThreadData, tell: (told: Told) => void
     // The parent ends it: where a thread ends at once, what it told last is lost now and then.
     return data.port.ref();
   }
-  const answered = new Int32Array(data.answered);
-  data.port.on("message", (request: StartRequest) => {
-    data.port.postMessage(answer(start, request));
-    Atomics.add(answered, 0, 1);
-    Atomics.notify(answered, 0);
-  });
+  const counts = new Int32Array(data.counts);
   tell({ ready: true });
+  // It does nothing else, and what waits like this is awake sooner than an event loop.
+  for (let done = 0; ; done++) {
+    Atomics.wait(counts, counted.asked, done);
+    const request = receiveMessageOnPort(data.port)?.message as StartRequest;
+    data.port.postMessage(answer(start, request));
+    Atomics.add(counts, counted.answered, 1);
+    Atomics.notify(counts, counted.answered);
+  }
 }
 
 function answer(start: Start, { file, args, where }: StartRequest): Answer {

@@ -63,7 +63,7 @@ function effective(grants: readonly Grant[]): Grant[] {
  */
 export const hookFolders = ({ grants }: Pick<Rules, "grants">): string[] =>
   grants
-    .filter(({ mode }) => canWrite(mode))
+    .filter(({ mode, path }) => canWrite(mode) && isFolder(path))
     .flatMap(({ path }) => [join(path, ".git", "hooks"), join(path, "hooks")])
     .filter((dir) => isFolder(dir) && isFolder(join(dirname(dir), "objects")));
 

@@ -26,7 +26,7 @@ export function realPath(path: string): string | undefined {
 /** What lies at `path`, a link as such. Undefined: nothing is there, or it can not be reached: a folder above may be a file. */
 export function lstatOf(path: string): Stats | undefined {
   try {
-    return lstatSync(path);
+    return lstatSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
   }

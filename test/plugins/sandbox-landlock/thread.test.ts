@@ -15,6 +15,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import type { Rules } from "#plugins/sandbox";
 import { type Confined, confinedSpawner } from "#plugins/sandbox-landlock";
 import { loadLibc } from "#plugins/toolsrv";
+import { counted } from "../../../plugins/sandbox-landlock/thread.ts";
 import { here } from "../sandbox/gate.ts";
 import { grant } from "../sandbox/grants.ts";
 import { bundle } from "../toolsrv/bundle.ts";
@@ -129,14 +130,14 @@ test("a start that was given up is ended when it comes to be, and is taken for n
     `import { spawn } from "node:child_process";
     import { existsSync, writeFileSync } from "node:fs";
     import { parentPort, workerData } from "node:worker_threads";
-    const answered = new Int32Array(workerData.answered);
+    const counts = new Int32Array(workerData.counts);
     workerData.port.on("message", ({ file, args }) => {
       while (args[1] === "1" && !existsSync(${JSON.stringify(join(base, "go"))}));
       const { pid } = spawn(file, args, { detached: true, stdio: "ignore" });
       writeFileSync(${JSON.stringify(join(base, "pid"))} + args[1], String(pid));
       workerData.port.postMessage({ pid });
-      Atomics.add(answered, 0, 1);
-      Atomics.notify(answered, 0);
+      Atomics.add(counts, ${counted.answered}, 1);
+      Atomics.notify(counts, ${counted.answered});
     });
     parentPort.postMessage({ ready: true });`,
   );
