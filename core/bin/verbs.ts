@@ -1,5 +1,5 @@
 /** The verbs of `ollie-9p`: each a record that says its usage and does its work. */
-import { type Client, DMDIR, ORDWR, OTRUNC, OWRITE, RemoteError } from "../ninep/client.ts";
+import { type Client, DMDIR, ORDWR, OTRUNC, OWRITE, QTDIR, RemoteError } from "../ninep/client.ts";
 import { longList, statLine } from "./format.ts";
 import { lines, pieces } from "./input.ts";
 
@@ -63,6 +63,7 @@ const read: Verb = {
     await forEach(job, async (path) => {
       const file = await job.client.open(path);
       try {
+        if (file.qid.type & QTDIR) throw new RemoteError("it is a directory (ls lists it)");
         for await (const bytes of file.stream()) await job.out(bytes);
       } finally {
         // Not waited for: it tells a reader nothing, and most often the process ends here.

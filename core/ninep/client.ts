@@ -29,7 +29,7 @@ import { type CallOptions, changeStat, type File, openFile, statOf } from "./fil
 import { RemoteError, type Rpc, rpcOver } from "./rpc.ts";
 
 export { type Addr, namespaceDir, parseAddr } from "./addr.ts";
-export { DMDIR, OEXEC, ORCLOSE, ORDWR, OREAD, OTRUNC, OWRITE, type Qid, type Stat } from "./codec.ts";
+export { DMDIR, OEXEC, ORCLOSE, ORDWR, OREAD, OTRUNC, OWRITE, type Qid, QTDIR, type Stat } from "./codec.ts";
 export type { CallOptions, File } from "./file.ts";
 export { RemoteError } from "./rpc.ts";
 

@@ -1,6 +1,6 @@
 /** The one place that starts a tool's program. */
 import { spawn } from "node:child_process";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import type { Start } from "#plugins/sandbox-landlock";
@@ -83,9 +83,31 @@ function begin(start: Start, { exec, name, argv, cwd, env }: Program, stdio: num
   try {
     return start(exec, argv, { cwd, env, stdio, ...(name === undefined ? {} : { name }) });
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const interpreter = code === "ENOENT" ? interpreterOf(exec) : undefined;
+    if (interpreter !== undefined) throw new Error(`${exec} wants ${interpreter}, which is not there`);
     // A script that does not say who runs it.
-    if ((error as NodeJS.ErrnoException).code !== "ENOEXEC") throw error;
+    if (code !== "ENOEXEC") throw error;
     return start("/bin/sh", [exec, ...argv], { cwd, env, stdio });
+  }
+}
+
+/** What the first line of a script names to run it; undefined: it is none, or can not be read. */
+function interpreterOf(file: string): string | undefined {
+  let fd: number;
+  try {
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  try {
+    // Linux reads no more of it.
+    const head = Buffer.alloc(256);
+    return /^#![ \t]*(\S+)/.exec(head.toString("latin1", 0, readSync(fd, head)))?.[1];
+  } catch {
+    return undefined;
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -134,6 +134,11 @@ describe("ollie-9p read", () => {
     );
   });
 
+  it("sends who reads a directory to ls", async () => {
+    const err = "ollie-9p: agent: it is a directory (ls lists it)\n";
+    expect(await run(["read", "agent", "hello"])).toMatchObject({ code: 1, text: "hello, world\n", err });
+  });
+
   it("reports what fails, goes on, and exits 1", async () => {
     expect(await run(["read", "box/none/text", "hello", "broken"])).toMatchObject({
       code: 1,

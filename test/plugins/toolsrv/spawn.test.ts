@@ -117,6 +117,14 @@ describe("a program that is started", () => {
     expect(() => spawner.start(program({ exec: "other", argv: [], env }))).toThrow("spawn other ENOENT");
   });
 
+  test("of a script whose interpreter is missing, that is said", () => {
+    const exec = join(dir, "orphan");
+    writeFileSync(exec, "#! /nowhere/python3 -u\n", { mode: 0o755 });
+    expect(() => spawner.start(program({ exec, argv: [] }))).toThrow(
+      `${exec} wants /nowhere/python3, which is not there`,
+    );
+  });
+
   test("what can not be started leaves no descriptor behind", () => {
     const open = () => readdirSync("/proc/self/fd").length;
     const before = open();
