@@ -17,6 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { transformSync } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build } from "./dist.ts";
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, "dist");
@@ -35,12 +36,7 @@ const pages = ["README.md", ...docs]
   .map((page) => ({ page, fences: fencesOf(text(page)) }))
   .filter(({ fences }) => fences.length > 0);
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, [join(root, "data/scripts/build.mjs"), "--if-stale"], {
-    stdio: "inherit",
-  });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 it("the README is among the pages that are run", () => {
   expect(pages.map(({ page }) => page)).toContain("README.md");

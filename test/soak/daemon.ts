@@ -18,9 +18,9 @@ export interface Place {
   remove(): void;
 }
 
-/** A fresh home. Below /tmp: socket paths are short. */
-export function place(env: Record<string, string>): Place {
-  const dir = realpathSync(mkdtempSync("/tmp/ollie-k-"));
+/** A fresh home. Not too deep: socket paths are short. */
+export function place(env: Record<string, string>, above = "/tmp"): Place {
+  const dir = realpathSync(mkdtempSync(join(above, "ollie-k-")));
   const work = join(dir, "work");
   for (const path of [work, join(dir, "ns")]) mkdirSync(path, { mode: 0o700 });
   const { PATH = "", OLLIE_ISOLATION } = process.env;

@@ -1,13 +1,10 @@
 /** The soak in small; `npm run soak` is the long one. */
-import { spawnSync } from "node:child_process";
 import { beforeAll, expect, test } from "vitest";
+import { build } from "../dist.ts";
 import { kills } from "./kills.ts";
 import { turns } from "./turns.ts";
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 test("H-034, H-020: 20 kills at random moments lose nothing, leave no process and no illegal history", {
   timeout: 180_000,

@@ -1,18 +1,15 @@
 /** Every wire end to end: the built daemon over its socket, real tools, and a fake that speaks the provider's protocol. */
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { build } from "../../dist.ts";
 import { daemon, leftovers, place } from "../../soak/daemon.ts";
 import type { ContractFake } from "./contract.ts";
 import { chatContract, messagesContract } from "./contract-fakes.ts";
 import { geminiContract, kiroContract, ollamaContract } from "./contract-wires.ts";
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 interface Wire {
   fake(): Promise<ContractFake & { url: string }>;

@@ -1,10 +1,10 @@
 /** A key is planted in the built daemon, and then looked for in everything that it wrote, said or served. */
-import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Client, DMDIR } from "#core/client";
+import { build } from "../../dist.ts";
 import * as messages from "../../fakes/anthropic.ts";
 import * as chat from "../../fakes/openai.ts";
 import type { Fake } from "../../fakes/scripted.ts";
@@ -13,10 +13,7 @@ import type { ContractFake } from "./contract.ts";
 import { chatContract } from "./contract-fakes.ts";
 import { geminiContract, kiroContract, ollamaContract } from "./contract-wires.ts";
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 // Copilot takes a token of its own by what it begins with.
 const key = "tid=zk-planted-8d2f5b7c31";

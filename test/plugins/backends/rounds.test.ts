@@ -1,15 +1,12 @@
 /** One session through every provider and back, over a restart: each strict fake takes what the others made. */
-import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { build } from "../../dist.ts";
 import { type Daemon, daemon, leftovers, place } from "../../soak/daemon.ts";
 import { chatContract, messagesContract } from "./contract-fakes.ts";
 import { geminiContract, kiroContract, ollamaContract } from "./contract-wires.ts";
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 const A = "session/s1/agent/a1";
 const token = "tid=rounds";

@@ -1,16 +1,13 @@
 /** One session, several providers, and a restart in between: each takes the history that the others made. */
-import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Client } from "#core/client";
+import { build } from "../../dist.ts";
 import * as messages from "../../fakes/anthropic.ts";
 import * as chat from "../../fakes/openai.ts";
 import { type Daemon, daemon, leftovers, place } from "../../soak/daemon.ts";
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 const A = "session/s1/agent/a1";
 

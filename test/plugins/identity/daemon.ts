@@ -1,29 +1,26 @@
-/** A daemon with the real plugins, for tests: a file `run` calls a tool, `busy` holds everything up for a while. */
-import agent from "ollie/plugins/agent";
-import agentConfig from "ollie/plugins/agent-config";
+/**
+ * The config of a daemon for tests: the stock plugins of the package that runs it, and a file `run` calls a tool, `busy` holds
+ * everything up for a while. The environment variable TRIAL has options of identity, as JSON.
+ */
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { type Config, defineConfig, definePlugin, leaf, packageRoot, Root } from "ollie";
+import { Agents } from "ollie/agent";
 import backendScript from "ollie/plugins/backend-script";
 import backends from "ollie/plugins/backends";
-import control from "ollie/plugins/control";
-import events from "ollie/plugins/events";
 import identity from "ollie/plugins/identity";
-import oneshot from "ollie/plugins/oneshot";
-import prompts from "ollie/plugins/prompts";
-import scheduler from "ollie/plugins/scheduler";
-import sessions from "ollie/plugins/sessions";
-import tools from "ollie/plugins/tools";
-import toolsrv from "ollie/plugins/toolsrv";
-import { createKernel, definePlugin, leaf, Root } from "#core";
-import { Agents } from "#plugins/agent";
-import { Sessions } from "#plugins/sessions";
-import { ToolRunner } from "#plugins/toolsrv";
+import { Sessions } from "ollie/sessions";
+import { ToolRunner } from "ollie/toolsrv";
 
-const { toolsrv: entry, listen, ...options } = JSON.parse(process.argv[2] ?? "{}");
+const stock: { default: Config } = createRequire(import.meta.url)(join(packageRoot(), "dist/ollie.config.cjs"));
 
 const trial = definePlugin({
   name: "trial",
   doc: "Ways in for tests.",
   needs: [ToolRunner, Sessions, Agents],
   setup({ mount, use }) {
+    // Whoever started it is gone.
+    process.stdin.resume().once("close", () => process.kill(process.pid, "SIGKILL"));
     const runner = use(ToolRunner);
     mount(
       Root,
@@ -69,35 +66,12 @@ const replies = [
   { repeat: "always" as const, steps: [{ text: "ok" }] },
 ];
 
-const kernel = createKernel({
-  plugins: [
-    events(),
-    control(),
-    identity(options),
-    sessions(),
-    agentConfig(),
-    prompts(),
-    backends({ backend: "script" }),
-    backendScript({ scenario: { replies } }),
-    oneshot(),
-    tools(),
-    scheduler(),
-    toolsrv({ entry }),
-    agent(),
-    trial(),
-  ],
+const others = [
+  identity(JSON.parse(process.env.TRIAL ?? "{}")),
+  backends({ backend: "script" }),
+  backendScript({ scenario: { replies } }),
+];
+
+export default defineConfig({
+  plugins: [...stock.default.plugins.map((use) => others.find(({ def }) => def.name === use.def.name) ?? use), trial()],
 });
-// Whoever started it is gone.
-process.stdin.resume().once("close", () => process.kill(process.pid, "SIGKILL"));
-process.on("SIGTERM", async () => {
-  await kernel.close();
-  process.exit(0);
-});
-try {
-  await kernel.start();
-  await kernel.listen(listen);
-  process.stdout.write("ready\n");
-} catch (error) {
-  process.stdout.write(`failed: ${(error as Error).message}\n`);
-  process.exit(1);
-}

@@ -1,12 +1,13 @@
-/** A daemon in a process of its own, a person who uses it, and what an attacker tries from inside a tool. */
+/** The built daemon, a person who uses it, and what an attacker tries from inside a tool. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe } from "vitest";
 import { packageRoot } from "#core";
-import { bundle, toolsrvEntry } from "../toolsrv/bundle.ts";
+import { built } from "../../dist.ts";
+import { bundle } from "../toolsrv/bundle.ts";
 import { groundFor } from "../toolsrv/ground.ts";
 
 export interface Person {
@@ -49,7 +50,6 @@ export function asEach(what: string, suite: (person: Person) => void): void {
 
 export interface Programs {
   daemon: string;
-  toolsrv: string;
   cli: string;
   attempt: string;
   remove(): void;
@@ -58,16 +58,12 @@ export interface Programs {
 export async function programs(): Promise<Programs> {
   // Everybody runs the same, so they lie where everybody can.
   const root = typeof ground === "object" ? ground.root : packageRoot();
-  const daemon = await bundle("test/plugins/identity/daemon.ts", root);
-  const toolsrv = await toolsrvEntry(root);
-  const cli = await bundle("core/bin/ollie-9p.ts", root);
   const attempt = await bundle("test/plugins/identity/attempt.ts", root);
-  const files = [daemon, toolsrv, cli, attempt];
   return {
-    ...{ daemon, toolsrv, cli, attempt },
-    remove() {
-      for (const file of files) rmSync(file, { force: true });
-    },
+    daemon: built("core/bin/olliesrv.js", root),
+    cli: built("bin/ollie-9p.cjs", root),
+    attempt,
+    remove: () => rmSync(attempt, { force: true }),
   };
 }
 
@@ -108,7 +104,7 @@ export interface Rig {
   /** Folders of the sockets of agents. */
   sockets(kind?: "a" | "h"): string[];
   readonly process: ChildProcess;
-  /** What it said at its start. */
+  /** `ready`, or what it said where it did not start. */
   said: string;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -155,25 +151,26 @@ export async function start(options: RigOptions): Promise<Rig> {
     },
     ...{ USER: person.name, OLLIE_AGENTS_PATH: `${dir}/agents:${work}/agents` },
     // Identity has to hold by itself: a sandbox around the tools would hide what it lets through.
-    ...{ OLLIE_ISOLATION: "none", ...options.env },
+    ...{ OLLIE_ISOLATION: "none", TRIAL: JSON.stringify(options.identity ?? {}), ...options.env },
   };
   const ids = process.getuid?.() === 0 ? { uid: person.uid, gid: person.uid } : {};
   const main = join(ns, "ollie");
-  const config = { toolsrv: p.toolsrv, listen: { unix: main }, ...options.identity };
-  const words = [...(options.before ?? []), process.execPath, p.daemon, JSON.stringify(config)];
+  const config = join(dir, "ollie.config.ts");
+  copyFileSync(join(packageRoot(), "test/plugins/identity/daemon.ts"), config);
+  chmodSync(config, 0o644);
+  const words = [...(options.before ?? []), process.execPath, p.daemon, "fgstart", "--config", config];
   const daemon = spawn(words[0] as string, words.slice(1), {
     ...{ env, ...ids, cwd: "/" },
-    // It ends with its standard input: where a hook is given up before this returns, nobody else would end it, and what holds
-    // our standard error open holds up who waits for its end.
-    stdio: ["pipe", "pipe", "inherit"],
+    // It ends with its standard input: where a hook is given up before this returns, nobody else would end it.
+    stdio: ["pipe", "ignore", "pipe"],
   });
   const said = await new Promise<string>((done) => {
     let text = "";
-    daemon.stdout?.on("data", (chunk) => {
+    daemon.stderr?.on("data", (chunk) => {
       text += chunk;
-      if (text.includes("\n")) done(text.trim());
+      if (text.includes("olliesrv: serving at ")) done("ready");
     });
-    daemon.once("exit", () => done(text.trim()));
+    daemon.once("close", () => done(text.trim()));
   });
 
   const user: Rig["user"] = async (args, { input = "", before = [], uid = person.uid } = {}) => {

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { build } from "../../dist.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const program = join(root, "dist/o.js");
@@ -28,12 +29,7 @@ let dir: string;
 let work: string;
 let env: Record<string, string>;
 
-beforeAll(() => {
-  const { status } = spawnSync(process.execPath, [join(root, "data/scripts/build.mjs"), "--if-stale"], {
-    stdio: "inherit",
-  });
-  expect(status).toBe(0);
-}, 60_000);
+beforeAll(build, 60_000);
 
 beforeEach(() => {
   dir = mkdtempSync("/tmp/ollie-o-");

@@ -12,30 +12,26 @@ import scheduler from "ollie/plugins/scheduler";
 import sessions from "ollie/plugins/sessions";
 import tools from "ollie/plugins/tools";
 import toolsrv from "ollie/plugins/toolsrv";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Principal } from "#core";
 import { Agents } from "#plugins/agent";
 import { Events } from "#plugins/events";
 import { Sessions } from "#plugins/sessions";
 import { toolDirs } from "#plugins/tools";
-import { toolsrvEntry } from "../toolsrv/bundle.ts";
+import { built } from "../../dist.ts";
 import { until } from "../toolsrv/processes.ts";
 
-let entry: string;
+const entry = built("toolsrv.js");
 let dir: string;
 let kernel: Kernel;
 const A = "/session/s1/agent/a1";
 const lines: string[] = [];
 
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
 afterEach(async () => {
   await kernel.close();
   rmSync(dir, { recursive: true, force: true });
   lines.length = 0;
 });
-afterAll(() => rmSync(entry, { force: true }));
 
 const shell = (command: string, more = {}) => ({ call: { name: "shell", args: { command, ...more } } });
 

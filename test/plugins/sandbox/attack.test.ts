@@ -1,5 +1,5 @@
 /**
- * What tools try to get out of the sandbox, as real processes inside of it: by each provider, as root and as a normal user.
+ * What tools of the built daemon try to get out of the sandbox, as real processes inside of it: by each provider, as root and as a normal user.
  * What is not stopped is written down here as such, and in docs/security.md. Says who ran, and what could not.
  */
 import { spawn } from "node:child_process";
@@ -7,7 +7,7 @@ import { chmodSync, chownSync, copyFileSync, mkdtempSync, realpathSync, rmSync }
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { packageRoot } from "#core";
-import { bundle, toolsrvEntry } from "../toolsrv/bundle.ts";
+import { bundle } from "../toolsrv/bundle.ts";
 import { type Ground, groundFor } from "../toolsrv/ground.ts";
 import { here } from "./gate.ts";
 
@@ -20,21 +20,17 @@ const ground = typeof forOther === "object" ? forOther : (groundFor(users[0] ?? 
 const can = (uid: number) => typeof forOther === "object" || uid === 0;
 const providers = ["landlock", "bwrap"] as const;
 
-let entry: string;
 let driver: string;
 let dir: string;
 beforeAll(async () => {
-  [entry, driver] = await Promise.all([
-    toolsrvEntry(ground.root),
-    bundle("test/plugins/sandbox/attack-driver.ts", ground.root),
-  ]);
-  dir = realpathSync(mkdtempSync(join(ground.tmp, "ollie-attack-")));
+  driver = await bundle("test/plugins/sandbox/attack-driver.ts", ground.root);
+  dir = realpathSync(mkdtempSync(join(ground.tmp, "ollie-a-")));
   chmodSync(dir, 0o711);
   copyFileSync(join(packageRoot(), "test/plugins/sandbox/attacks.mjs"), join(dir, "attacks.mjs"));
   chmodSync(join(dir, "attacks.mjs"), 0o644);
 });
 afterAll(() => {
-  for (const file of [entry, driver]) rmSync(file, { force: true });
+  rmSync(driver, { force: true });
   rmSync(dir, { recursive: true, force: true });
   ground.remove();
 });
@@ -43,20 +39,17 @@ interface Report {
   uid: number;
   results: Record<string, string>;
   status: string;
+  /** Names in the config folder. */
+  config: string[];
 }
 
-async function attack(provider: string, uid: number, yaml: string): Promise<Report> {
+async function attack(provider: string, uid: number, profiles: readonly string[]): Promise<Report[]> {
   const tmp = mkdtempSync(join(dir, "u"));
   if (uid !== process.getuid?.()) chownSync(tmp, uid, uid);
-  const files = JSON.stringify({
-    entry,
-    attacks: join(dir, "attacks.mjs"),
-    packageFile: join(ground.root, "package.json"),
-  });
-  const child = spawn(process.execPath, [driver, provider, yaml, files], {
+  const child = spawn(process.execPath, [driver, provider, join(dir, "attacks.mjs"), ...profiles], {
     ...(uid === process.getuid?.() ? {} : { uid, gid: uid }),
-    cwd: "/",
-    env: { PATH: process.env.PATH, TMPDIR: tmp, HOME: tmp, OPENAI_API_KEY: "sk-in-the-environment" },
+    cwd: ground.root,
+    env: { PATH: process.env.PATH, TMPDIR: tmp },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";
@@ -65,14 +58,14 @@ async function attack(provider: string, uid: number, yaml: string): Promise<Repo
   child.stderr.on("data", (text) => (err += text));
   const code = await new Promise((resolve) => child.on("close", resolve));
   if (code !== 0) throw new Error(`the attack as user ${uid} by ${provider} ended with ${code}:\n${err}\n${out}`);
-  return JSON.parse(out) as Report;
+  return JSON.parse(out) as Report[];
 }
 
 /** Not stopped, and documented as that. */
 const open = {
   landlock: ["stat outside", "chmod outside", "write a git hook", "ld.so runs it", "socket in the file system"],
-  // Its own /tmp may be executed from, and this test lies there.
-  bwrap: ["ld.so runs it", "execute a file that is only readable"],
+  // Its own /tmp may be written and executed in, and this test lies there: what it writes is nowhere else.
+  bwrap: ["ld.so runs it", "execute a file that is only readable", "trust a project"],
 };
 const network = ["TCP connect", "TCP bind", "TCP listen without bind", "MPTCP connect", "TCP fast open", "UDP"];
 const sockets = ["packet socket", "vsock"];
@@ -83,36 +76,38 @@ const passed = ({ results }: Report): string[] =>
 describe.each(users)("as user %d", (uid) => {
   describe.each(providers)("by %s", (provider) => {
     const missing = !here[provider] || !can(uid);
-    test.skipIf(missing)(
-      "network none: nothing gets out but what is documented",
-      async () => {
-        const yaml = 'filesystem: { ro: ["{READABLE}"] }\nnetwork: none\n';
-        const report = await attack(provider, uid, yaml);
-        console.info(`attacks: provider ${provider}, user ${report.uid}, ${Object.keys(report.results).length} tried`);
-        expect(report.uid).toBe(uid);
-        expect(report.status).toMatch(new RegExp(`^sandbox=on\nprovider=${provider}$`, "m"));
-        expect(Object.keys(report.results).length).toBeGreaterThan(60);
-        expect(passed(report).filter((name) => !open[provider].includes(name))).toEqual([]);
-        for (const name of [...network, ...sockets])
-          expect([name, report.results[name]]).toEqual([name, "EAFNOSUPPORT"]);
-        expect(report.results).toMatchObject({ io_uring: "ENOSYS", descriptors: [], capabilities: "none" });
-      },
-      60_000,
-    );
+    let none: Report;
+    let refused: Report;
+    let granted: Report;
+    beforeAll(async () => {
+      if (missing) return;
+      const profiles = [
+        'filesystem: { ro: ["{READABLE}"] }\nnetwork: none\n',
+        "network: { connect: [1], bind: [1] }\n",
+        "network: { connect: [{PORT}], bind: [0] }\n",
+      ];
+      [none, refused, granted] = (await attack(provider, uid, profiles)) as [Report, Report, Report];
+    }, 60_000);
 
-    test.skipIf(missing)(
-      "ports: those that are granted, by TCP, and UDP",
-      async () => {
-        const report = await attack(provider, uid, "network: { connect: [1], bind: [1] }\n");
-        expect(report.results).toMatchObject({
-          ...{ "TCP connect": "EACCES", "TCP bind": "EACCES", "MPTCP connect": "EPROTONOSUPPORT" },
-          ...{ "TCP fast open": "ENOTSUP", UDP: "allowed", vsock: "EAFNOSUPPORT" },
-        });
-        const granted = await attack(provider, uid, "network: { connect: [{PORT}], bind: [0] }\n");
-        expect(granted.results).toMatchObject({ "TCP connect": "allowed", "TCP bind": "allowed" });
-      },
-      60_000,
-    );
+    test.skipIf(missing)("network none: nothing gets out but what is documented", () => {
+      const report = none;
+      console.info(`attacks: provider ${provider}, user ${report.uid}, ${Object.keys(report.results).length} tried`);
+      expect(report.uid).toBe(uid);
+      expect(report.status).toMatch(new RegExp(`^sandbox=on\nprovider=${provider}$`, "m"));
+      expect(Object.keys(report.results).length).toBeGreaterThan(60);
+      expect(passed(report).filter((name) => !open[provider].includes(name))).toEqual([]);
+      expect(report.config).toEqual(["agents", "env", "sandbox", "sandbox/default.yaml", "tools"]);
+      for (const name of [...network, ...sockets]) expect([name, report.results[name]]).toEqual([name, "EAFNOSUPPORT"]);
+      expect(report.results).toMatchObject({ io_uring: "ENOSYS", descriptors: [], capabilities: "none" });
+    });
+
+    test.skipIf(missing)("ports: those that are granted, by TCP, and UDP", () => {
+      expect(refused.results).toMatchObject({
+        ...{ "TCP connect": "EACCES", "TCP bind": "EACCES", "MPTCP connect": "EPROTONOSUPPORT" },
+        ...{ "TCP fast open": "ENOTSUP", UDP: "allowed", vsock: "EAFNOSUPPORT" },
+      });
+      expect(granted.results).toMatchObject({ "TCP connect": "allowed", "TCP bind": "allowed" });
+    });
   });
 });
 

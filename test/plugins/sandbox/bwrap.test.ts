@@ -2,9 +2,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bwrapWords, rulesInside, unconfinedRules } from "#plugins/sandbox";
-import { toolsrvEntry } from "../toolsrv/bundle.ts";
 import { until } from "../toolsrv/processes.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
@@ -78,16 +77,11 @@ test("hooks of git are read only where they are a folder of a repository", () =>
 });
 
 describe.skipIf(!here.bwrap)("a tool server inside", () => {
-  let entry: string;
   let p: Place;
-  beforeAll(async () => {
-    entry = await toolsrvEntry();
-  });
   beforeEach(() => {
-    p = place({ entry, wanted: "bwrap" });
+    p = place({ wanted: "bwrap" });
   });
   afterEach(() => p.close());
-  afterAll(() => rmSync(entry, { force: true }));
 
   test("sees its own processes and its own /tmp, and says so", async () => {
     const { content } = await p.shell("ls -d /proc/[0-9]* | wc -l; touch /tmp/mine && ls /tmp | grep -c mine");
@@ -115,7 +109,7 @@ describe.skipIf(!here.bwrap)("a tool server inside", () => {
 
   test("without what Landlock gives, the network can still be none", async () => {
     await p.close();
-    p = place({ entry, find: async () => ({ provider: "bwrap", why: "a test", landlock: 0 }) });
+    p = place({ find: async () => ({ provider: "bwrap", why: "a test", landlock: 0 }) });
     p.profile("default", "network: none\n");
     expect((await p.shell("ls /sys/class/net 2>/dev/null; cat /proc/net/dev | grep -c :")).content).toBe("1");
     p.profile("default", "network: { connect: [80] }\n");

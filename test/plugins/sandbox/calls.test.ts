@@ -1,24 +1,18 @@
 /** Calls through a supervisor, confined: what is refused, what is told. */
-import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { packageRoot } from "#core";
 import { unsandboxed } from "../../../plugins/toolsrv/isolation.ts";
-import { toolsrvEntry } from "../toolsrv/bundle.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
 
-let entry: string;
 let p: Place;
 
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
 beforeEach(() => {
-  p = place({ entry });
+  p = place();
 });
 afterEach(() => p.close());
-afterAll(() => rmSync(entry, { force: true }));
 
 const statusLines = async () =>
   Object.fromEntries((await p.runner.sandbox(p.session)).split("\n").map((l) => l.split(/=(.*)/s)));
@@ -60,7 +54,7 @@ describe.skipIf(!here.landlock)("the stock profile", () => {
 
   test("H-061: no key reaches a tool, whoever lists it", async () => {
     await p.close();
-    p = place({ entry, env: { OPENAI_API_KEY: "sk-test-2", JAVA_HOME: "/usr/java", DBUS_SESSION_BUS_ADDRESS: "x" } });
+    p = place({ env: { OPENAI_API_KEY: "sk-test-2", JAVA_HOME: "/usr/java", DBUS_SESSION_BUS_ADDRESS: "x" } });
     p.profile("default", "env: [OPENAI_API_KEY]\n");
     const { content } = await p.shell("env", { env: { MINE: "1" } });
     expect(content).not.toMatch(/sk-test|DBUS/);
@@ -163,7 +157,7 @@ describe("H-083: where nothing confines", () => {
 
   test("a call is refused with the cause", async () => {
     await p.close();
-    p = place({ entry, find: broken });
+    p = place({ find: broken });
     expect(await p.shell(probe)).toEqual({
       status: "refused",
       content:
@@ -177,7 +171,7 @@ describe("H-083: where nothing confines", () => {
     ["unconfined", "unconfined: true\n"],
   ])("%s runs it, and says so in the result and in the file", async (_what, yaml) => {
     await p.close();
-    p = place({ entry, find: broken });
+    p = place({ find: broken });
     p.profile("default", yaml);
     expect((await p.shell(probe)).content).toBe(`ran\n${unsandboxed}`);
     expect((await p.shell(probe)).content).toBe("ran");
@@ -186,7 +180,7 @@ describe("H-083: where nothing confines", () => {
 
   test("the opt-out runs it, likewise", async () => {
     await p.close();
-    p = place({ entry, wanted: "none" });
+    p = place({ wanted: "none" });
     expect((await p.shell(probe)).content).toBe(`ran\n${unsandboxed}`);
     expect(await statusLines()).toMatchObject({ sandbox: "off", provider: "off", reason: "it was asked for" });
   });

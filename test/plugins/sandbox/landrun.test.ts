@@ -11,13 +11,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { landrunWords, unconfinedRules } from "#plugins/sandbox";
 import { findProvider } from "../../../plugins/toolsrv/provider.ts";
-import { toolsrvEntry } from "../toolsrv/bundle.ts";
 import { type Place, place } from "./runner.ts";
 
-let entry: string;
 let bin: string;
 let p: Place;
 const path = process.env.PATH;
@@ -27,23 +25,19 @@ const standIn = (script: string) => {
   chmodSync(join(bin, "landrun"), 0o755);
 };
 
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
 beforeEach(() => {
   bin = realpathSync(mkdtempSync(join(tmpdir(), "ollie-landrun-")));
   process.env.PATH = `${bin}:${path}`;
   mkdirSync(join(bin, "seen"));
   standIn(`printf '%s\\n' "$@" > ${bin}/seen/args; env > ${bin}/seen/env
 while [ "$1" != -- ]; do shift; done; shift; exec "$@"`);
-  p = place({ entry, wanted: "landrun" });
+  p = place({ wanted: "landrun" });
 });
 afterEach(async () => {
   process.env.PATH = path;
   await p.close();
   rmSync(bin, { recursive: true, force: true });
 });
-afterAll(() => rmSync(entry, { force: true }));
 
 test("its words: parents first, ports, names of variables, the command", () => {
   const grant = (path: string, mode: "ro" | "rox" | "rw" | "rwx") => ({ path, mode, id: "" });
@@ -106,7 +100,7 @@ test("it is the program that was tried, wherever PATH leads by then, and never o
   expect(found.program).toBe(join(early, "landrun"));
   rmSync(join(p.outside, "planted"));
   const { cwd } = p;
-  const after = place({ entry, find: async () => found });
+  const after = place({ find: async () => found });
   expect((await after.shell("true", { cwd })).content).toBe(
     `sandbox: ${early}/landrun lies where tools may write, so it confines nothing`,
   );

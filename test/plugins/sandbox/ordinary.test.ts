@@ -1,9 +1,8 @@
 /** Ordinary work passes in the stock profile. Programs that are not installed here are named, not passed over in silence. */
 import { spawnSync } from "node:child_process";
-import { realpathSync, rmSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { toolsrvEntry } from "../toolsrv/bundle.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
 
@@ -111,17 +110,11 @@ END
 const installed = (program: string): boolean =>
   program === python3 ? python !== undefined : spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 
-let entry: string;
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
-afterAll(() => rmSync(entry, { force: true }));
-
 describe.each(["landlock", "bwrap"] as const)("in the stock profile, by %s", (wanted) => {
   const works = here[wanted];
   let p: Place;
   beforeAll(() => {
-    p = place({ entry, wanted, env: { HOME: homedir() } });
+    p = place({ wanted, env: { HOME: homedir() } });
   });
   afterAll(() => p.close());
 

@@ -10,6 +10,9 @@ import { processes } from "../../../plugins/toolsrv/processes.ts";
 import { type Found, findProvider, type Wanted } from "../../../plugins/toolsrv/provider.ts";
 import { type Supervisor, supervisor } from "../../../plugins/toolsrv/supervise.ts";
 import { tmpDirs } from "../../../plugins/toolsrv/tmp.ts";
+import { built } from "../../dist.ts";
+
+const entry = built("toolsrv.js");
 
 export interface Place {
   base: string;
@@ -29,14 +32,13 @@ export interface Place {
 }
 
 export interface PlaceOptions {
-  entry: string;
   wanted?: Wanted;
   /** In place of trying. */
   find?: () => Promise<Found>;
   env?: NodeJS.ProcessEnv;
 }
 
-export function place({ entry, wanted = "landlock", find, env: more = {} }: PlaceOptions): Place {
+export function place({ wanted = "landlock", find, env: more = {} }: PlaceOptions = {}): Place {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-box-")));
   const dirs = {
     home: join(base, "home"),

@@ -1,5 +1,4 @@
 /** The built daemon for tests of what it keeps: a home, a model, and sessions saved in it. */
-import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +9,7 @@ import { sessionStore } from "../../../plugins/sessions/store.ts";
 import { type OpenAIFake, openaiFake } from "../../fakes/openai.ts";
 import { type Daemon, daemon, leftovers, type Place, place } from "../../soak/daemon.ts";
 
-/** In `beforeAll`: dist/ is that of the sources. */
-export function build(): void {
-  const { status } = spawnSync(process.execPath, ["data/scripts/build.mjs", "--if-stale"], { stdio: "inherit" });
-  expect(status).toBe(0);
-}
+export { build } from "../../dist.ts";
 
 export async function model(): Promise<OpenAIFake> {
   const fake = await openaiFake();

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { toolDirs } from "#plugins/tools";
 import type { ToolProcess } from "#plugins/toolsrv";
 import { news } from "../../../plugins/toolsrv/news.ts";
@@ -12,10 +12,10 @@ import { type ProcessesOptions, processes } from "../../../plugins/toolsrv/proce
 import { parseEnd, printStatus } from "../../../plugins/toolsrv/status.ts";
 import { type Supervisor, supervisor } from "../../../plugins/toolsrv/supervise.ts";
 import { tmpDirs } from "../../../plugins/toolsrv/tmp.ts";
-import { toolsrvEntry } from "./bundle.ts";
+import { built } from "../../dist.ts";
 import { alive, until } from "./processes.ts";
 
-let entry: string;
+const entry = built("toolsrv.js");
 let base: string;
 let cwd: string;
 let runner: Supervisor;
@@ -32,9 +32,6 @@ const make = (options: Partial<ProcessesOptions> = {}, idle = 600_000): Supervis
     startLimit: 20_000,
   });
 
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), "ollie-bg-"));
   cwd = join(base, "work");
@@ -45,7 +42,6 @@ afterEach(async () => {
   await runner.close();
   rmSync(base, { recursive: true, force: true });
 });
-afterAll(() => rmSync(entry, { force: true }));
 
 const shell = (command: string, { background = true, who = agent } = {}) =>
   runner.call(

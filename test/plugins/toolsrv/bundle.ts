@@ -1,13 +1,10 @@
-/** Programs bundled from the sources, as the build does it. */
+/** Programs of tests, bundled from their sources as the build does it. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { packageRoot } from "#core";
 
-/** Path of the toolsrv program. Delete it when done. */
-export const toolsrvEntry = (root?: string): Promise<string> => bundle("plugins/toolsrv/server/entry.ts", root);
-
-/** Bundles one file of the project. The result lies inside the package, or a copy of it (see ground.ts), so that it finds its tools. */
+/** Bundles one file of the project; delete the result when done. It lies inside the package, or a copy of it (see ground.ts), so that it finds its tools. */
 export async function bundle(file: string, root = packageRoot()): Promise<string> {
   const dir = join(root, "node_modules", ".cache", "ollie-test");
   const outfile = join(dir, `${basename(file, ".ts")}-${process.pid}-${bundles++}.mjs`);

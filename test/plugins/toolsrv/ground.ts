@@ -7,21 +7,23 @@ import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "#core";
+import { build } from "../../dist.ts";
 
 export interface Ground {
-  /** The package, or the copy of it. Bundles that are made there find koffi and the package's data. */
+  /** The package, or the copy of it, with dist/ as the sources are. */
   root: string;
   /** A folder in which the user can use folders of its own. */
   tmp: string;
   remove(): void;
 }
 
-/** What programs of the package need besides their bundle: stock tools run dist/bin, koffi keeps its native part in a package of its own. */
-const needed = ["package.json", "data", "dist/bin", "node_modules/koffi", "node_modules/@koromix"];
+/** What the built programs need: koffi keeps its native part in a package of its own, jiti reads a user's config. */
+const needed = ["package.json", "data", "dist", ...["koffi", "@koromix", "jiti"].map((name) => `node_modules/${name}`)];
 const bundles = "node_modules/.cache/ollie-test";
 
 /** Ground for `uid`; a string says why there is none. */
 export function groundFor(uid: number): Ground | string {
+  build();
   if (uid === process.getuid?.()) return { root: packageRoot(), tmp: tmpdir(), remove() {} };
   const node = asUser(uid, "");
   if (node !== "") return `user ${uid} can not run ${process.execPath}: ${node}`;
@@ -64,7 +66,7 @@ function reaches(root: string, uid: number): string {
   const koffi = existsSync(join(root, "node_modules/koffi"))
     ? `require("node:module").createRequire(${file})("koffi");`
     : "";
-  const dirs = JSON.stringify([join(root, "data/tools"), join(root, bundles)]);
+  const dirs = JSON.stringify(["data/tools", "dist/core/bin", bundles].map((dir) => join(root, dir)));
   return asUser(uid, `fs.readFileSync(${file}); ${dirs}.forEach((dir) => fs.readdirSync(dir)); ${koffi}`);
 }
 

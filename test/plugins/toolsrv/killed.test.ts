@@ -8,21 +8,21 @@ import { toolDirs } from "#plugins/tools";
 import { isZombie, type Libc, loadLibc, members, reapOrphans } from "#plugins/toolsrv";
 import { startChild } from "../../../plugins/toolsrv/child.ts";
 import { childrenOf, cookieOf, sweepDead } from "../../../plugins/toolsrv/sweep.ts";
+import { built } from "../../dist.ts";
 import { here } from "../sandbox/gate.ts";
-import { bundle, toolsrvEntry } from "./bundle.ts";
+import { bundle } from "./bundle.ts";
 import { alive, escaped, stubborn, until } from "./processes.ts";
 
-let entry: string;
+const entry = built("toolsrv.js");
 let program: string;
 let base: string;
 
 beforeAll(async () => {
   base = mkdtempSync(join(tmpdir(), "ollie-killed-"));
-  entry = await toolsrvEntry();
   program = await bundle("test/plugins/toolsrv/daemon.ts");
 });
 afterAll(() => {
-  for (const path of [entry, program, base]) rmSync(path, { recursive: true, force: true });
+  for (const path of [program, base]) rmSync(path, { recursive: true, force: true });
 });
 
 /** A daemon whose only call is in the middle: its pid, its toolsrv's, and those of the tool's processes. */

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { toolDirs } from "#plugins/tools";
 import { members, type ToolRequest } from "#plugins/toolsrv";
 import { schedule } from "../../../plugins/scheduler/schedule.ts";
@@ -21,10 +21,10 @@ import { unsandboxed } from "../../../plugins/toolsrv/isolation.ts";
 import { processes } from "../../../plugins/toolsrv/processes.ts";
 import { type Supervisor, type SupervisorOptions, supervisor } from "../../../plugins/toolsrv/supervise.ts";
 import { tmpDirs } from "../../../plugins/toolsrv/tmp.ts";
-import { toolsrvEntry } from "./bundle.ts";
+import { built } from "../../dist.ts";
 import { alive, stubborn, until } from "./processes.ts";
 
-let entry: string;
+const entry = built("toolsrv.js");
 let base: string;
 let cwd: string;
 let runner: Supervisor;
@@ -42,9 +42,6 @@ const make = (more: Partial<SupervisorOptions> = {}): Supervisor =>
     ...more,
   });
 
-beforeAll(async () => {
-  entry = await toolsrvEntry();
-});
 beforeEach(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "ollie-toolsrv-")));
   cwd = join(base, "work");
@@ -56,7 +53,6 @@ afterEach(async () => {
   await runner.close();
   rmSync(base, { recursive: true, force: true });
 });
-afterAll(() => rmSync(entry, { force: true }));
 
 function call(tool: string, args: Record<string, unknown>, more: Partial<ToolRequest> = {}, on: Partial<On> = {}) {
   const request = {

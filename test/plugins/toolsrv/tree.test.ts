@@ -8,23 +8,22 @@ import { type Client, ORDWR } from "#core/client";
 import { toolDirs } from "#plugins/tools";
 import { commandOf, members } from "#plugins/toolsrv";
 import { type Child, startChild } from "../../../plugins/toolsrv/child.ts";
-import { toolsrvEntry } from "./bundle.ts";
+import { built } from "../../dist.ts";
 import { until } from "./processes.ts";
 
-let entry: string;
+const entry = built("toolsrv.js");
 let dir: string;
 let child: Child;
 let client: Client;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "ollie-tree-"));
-  entry = await toolsrvEntry();
   child = await startChild({ entry, toolDirs: toolDirs({}), startLimit: 20_000 });
   client = child.client;
 });
 afterAll(async () => {
   await child.close();
-  for (const path of [entry, dir]) rmSync(path, { recursive: true, force: true });
+  rmSync(dir, { recursive: true, force: true });
 });
 
 const text = async (path: string) => (await client.read(path)).toString("utf8");
