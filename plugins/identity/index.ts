@@ -35,7 +35,7 @@ export default definePlugin({
     if (!fits(dir))
       throw new OllieError(
         "E_CONFIG",
-        `identity: ${dir} is too long for sockets (${maxPath} bytes with their names): set XDG_RUNTIME_DIR to a shorter folder`,
+        `${dir} is too long for sockets (${maxPath} bytes with their names): set XDG_RUNTIME_DIR to a shorter folder`,
       );
     const rules = new WeakMap<ListenOptions, Rule>();
     const main = userRule(config.acceptNoNewPrivs);

@@ -1,4 +1,5 @@
-// Runs inside of a sandbox and tries to get out of it. Prints a JSON object: what was tried, and "allowed" or why not.
+// Runs inside of a sandbox and tries to get out of it. Prints a JSON object: what was tried, and "allowed" or why not. What
+// works all the same must do no harm: it runs as root, too, where nothing but the sandbox on trial keeps it.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -81,7 +82,7 @@ tried("remove the session's temporary folder", () => fs.rmdirSync(process.env.OL
 tried("put a link in its place", () => fs.renameSync(process.env.OLLIE_TMPDIR, `${process.env.OLLIE_TMPDIR}-moved`));
 tried("move the working directory", () => fs.renameSync(process.cwd(), `${process.cwd()}-moved`));
 tried("add a tool", () => fs.writeFileSync(`${given.cfg}/tools/evil`, "x"));
-tried("change ollie", () => fs.appendFileSync(given.package, " "));
+tried("change ollie", () => fs.openSync(given.package, "a"));
 tried("stat outside", () => fs.statSync(secret).size);
 tried("chmod outside", () => fs.chmodSync(secret, 0o644));
 tried("write a git hook", () => fs.writeFileSync(".git/hooks/pre-commit", "x"));
@@ -149,16 +150,18 @@ tried("a key in the environment of any process", () => {
   if (!found) throw Object.assign(new Error(), { code: "none" });
 });
 tried("io_uring", () => withBuffer(425, Buffer.from([1]), Buffer.alloc(120), null, 0, 0));
-tried("keyring", () => withBuffer(x64 ? 248 : 217, Buffer.from("user\0"), Buffer.from("n\0"), Buffer.from("x"), 1, -4));
-tried("mount", () =>
-  libc.func("int mount(const char *a, const char *b, const char *c, ulong d, const void *e)")(
-    "x",
-    "/tmp",
-    "tmpfs",
-    0,
-    null,
-  ),
-);
+tried("keyring", () => {
+  const id = withBuffer(x64 ? 248 : 217, Buffer.from("user\0"), Buffer.from("n\0"), Buffer.from("x"), 1, -4);
+  if (id >= 0) syscall(x64 ? 250 : 219, 9, id, -4, 0, 0);
+  return id;
+});
+tried("mount", () => {
+  fs.mkdirSync("mounted");
+  const mount = libc.func("int mount(const char *a, const char *b, const char *c, ulong d, const void *e)");
+  const got = mount("x", "mounted", "tmpfs", 0, null);
+  if (got === 0) execFileSync("umount", ["mounted"]);
+  return got;
+});
 tried("setuid root", () => {
   if (process.getuid() === 0) throw Object.assign(new Error(), { code: "is root" });
   process.setuid(0);
