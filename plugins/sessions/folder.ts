@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { chmod, copyFile, readFile, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { messageOf } from "#core";
 import { firstLine, lastBytes, privateDir, replaceFile, syncDir } from "./disk.ts";
 import { lastHead } from "./journal.ts";
@@ -36,7 +36,6 @@ export interface Folder {
 
 /** `report` gets a sentence about a file and the session's id where it is known. Throws where another daemon holds the folder. */
 export function openFolder(path: string, report: (text: string, id?: string) => void): Folder {
-  privateDir(dirname(path));
   privateDir(path);
   const release = lock(path);
 

@@ -6,6 +6,7 @@ import { invalidate } from "#plugins/control";
 import { Events } from "#plugins/events";
 import { options } from "#plugins/options";
 import { ToolRunner } from "#plugins/toolsrv";
+import { privateDir } from "./disk.ts";
 import { sessionDir } from "./files.ts";
 import { openFolder } from "./folder.ts";
 import { memoryFolder } from "./memory.ts";
@@ -35,9 +36,7 @@ export default definePlugin({
     };
     const { dir, persist } = api.config;
     const folder =
-      persist && !api.dryRun
-        ? openFolder(dir === undefined ? join(dataDir(), "sessions") : expandHome(dir), report)
-        : memoryFolder();
+      persist && !api.dryRun ? openFolder(dir === undefined ? ownDir() : expandHome(dir), report) : memoryFolder();
     const sessions = registry({
       folder,
       publish: (topic, line) => events?.publish(topic, line),
@@ -68,4 +67,10 @@ function kin(sessions: Sessions, { session = "", agent }: Principal): string[] {
     ...made.map(({ id }) => `session.${id}.*`),
     ...(creator ? [`session.${creator.session}.agent.${creator.agent}.*`] : []),
   ];
+}
+
+/** In ollie's data folder, which is closed to others as a whole. What is above a folder of the user's choice is not ollie's. */
+function ownDir(): string {
+  privateDir(dataDir());
+  return join(dataDir(), "sessions");
 }

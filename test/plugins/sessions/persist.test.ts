@@ -11,10 +11,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createKernel } from "#core";
 import type { Session } from "#plugins/sessions";
+import sessions from "../../../plugins/sessions/index.ts";
 import { must, type Rig, start, tempDir } from "./kit.ts";
 
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const files = (dir: string) => readdirSync(dir).filter((name) => !name.startsWith("lock."));
 /** Uses the session: that is when it is restored. */
 const notesOf = (rig: Rig, session: Session) => {
@@ -230,12 +233,29 @@ test("H-095: folder 0700 and files 0600, whatever the umask and whatever they we
   await sessions.save(session);
   await sessions.journal(session, 1);
   sessions.file(session, "a.chat");
-  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
   expect(mode(dir)).toBe("700");
-  expect(mode(join(dir, ".."))).toBe("700");
   const names = readdirSync(dir);
   expect(names).toHaveLength(4);
   for (const name of names) expect(mode(join(dir, name)), name).toBe("600");
+});
+
+test("the data folder is closed to others; what is above a folder of the user's choice stays as it is", async () => {
+  const mask = process.umask(0);
+  onTestFinished(() => void process.umask(mask));
+  const [data, chosen] = [join(tempDir(), "data"), join(tempDir(), "chosen")];
+  for (const dir of [data, chosen]) mkdirSync(dir, { mode: 0o755 });
+  vi.stubEnv("OLLIE_DATA_PATH", data);
+  for (const use of [sessions(), sessions({ dir: join(chosen, "sessions") })]) {
+    const kernel = createKernel({ plugins: [use] });
+    await kernel.start();
+    await kernel.close();
+  }
+  expect([data, join(data, "sessions"), chosen, join(chosen, "sessions")].map(mode)).toEqual([
+    "700",
+    "700",
+    "755",
+    "700",
+  ]);
 });
 
 /** A small file system of its own; undefined where this user may not mount one. */
