@@ -5,14 +5,13 @@ import { parseKeys } from "./keys.ts";
 import type { Registry } from "./sessions.ts";
 import type { Session, SessionPart } from "./types.ts";
 
-const own = ["name", "remote", "env."];
+const own = ["name", "env."];
 
 export function newSession(sessions: Registry): Leaf<Base> {
   const keys = () => [...new Set([...own, ...sessions.parts.flatMap((part) => part.keys)])];
 
   const make = async (c: Base, text: string): Promise<string> => {
     const values = parseKeys(text, keys(), "session/new");
-    if (values.has("remote")) throw new NineError("session/new: remote sessions are not available yet");
     if (c.principal.kind === "agent" && Object.keys(variables(values)).length > 0)
       throw new NineError("session/new: permission denied: agents may not set variables");
     const wanted = sessions.parts.filter((part) => isWanted(part, values));

@@ -18,20 +18,20 @@ test("new makes a session with the name asked for, or the first piece of its UUI
 
 test("new read before a write gives its keys", async () => {
   const { fs } = await start();
-  expect(await fs.read("/session/new")).toBe("name=\nremote=\nenv.NAME=\ncwd=\nmodel=\n");
+  expect(await fs.read("/session/new")).toBe("name=\nenv.NAME=\ncwd=\nmodel=\n");
 });
 
 test("new refuses what it can not do, in one sentence, and makes nothing", async () => {
   const { fs } = await start();
   await fs.rdwr("/session/new", "name=taken");
   const cases: [string, RegExp][] = [
-    ["nmae=x", /unknown key "nmae" \(keys: name remote env\. cwd model\)/],
+    ["nmae=x", /unknown key "nmae" \(keys: name env\. cwd model\)/],
     ["name=taken", /name "taken" is already in use/],
     ["name=new", /is reserved/],
     ["name=a/b", /holds "\/"/],
     [`name=${"x".repeat(65)}`, /longer than 64/],
     ["name=12345678-1234-4234-8234-123456789012", /looks like a UUID/],
-    ["name=x remote=me@there", /remote sessions are not available yet/],
+    ["name=x remote=me@there", /unknown key "remote"/],
     ["name=x model=m", /key "model" needs cwd= too/],
     ["name=x env.A-B=1", /"A-B" is no variable name/],
     ["name=x env.OLLIE_SESSION_ID=1", /can not be changed/],
