@@ -4,7 +4,6 @@
  * what the calling thread is.
  */
 import { constants } from "node:os";
-import { delimiter, join } from "node:path";
 import type koffiModule from "koffi";
 
 export interface Where {
@@ -17,9 +16,8 @@ export interface Where {
 }
 
 /**
- * Starts `file` (a path, or a name to be found along the PATH of `env`) in a session of its own, with all signals as they
- * are by default. Gives its pid; the caller waits for it. Throws Error with the `code` of what posix_spawn(3) says: ENOENT, EACCES,
- * ENOEXEC, E2BIG.
+ * Starts `file`, a path, in a session of its own, with all signals as they are by default. Gives its pid; the caller waits for
+ * it. Throws Error with the `code` of what posix_spawn(3) says: ENOENT, EACCES, ENOEXEC, E2BIG.
  */
 export type Start = (file: string, args: readonly string[], where: Where) => number;
 
@@ -61,23 +59,14 @@ export function starter(koffi: typeof koffiModule): Start {
     try {
       addChdir(actions, cwd);
       for (const [to, fd] of stdio.entries()) addDup2(actions, fd, to);
-      let errno: number = constants.errno.ENOENT;
-      for (const path of candidates(file, env)) {
-        const pid = [0];
-        errno = spawn(pid, path, actions, attributes, [name, ...args, null], [...variables, null]);
-        if (errno === 0) return pid[0] as number;
-        if (errno !== constants.errno.ENOENT && errno !== constants.errno.EACCES) break;
-      }
-      throw failure(file, errno);
+      const pid = [0];
+      const errno = spawn(pid, file, actions, attributes, [name, ...args, null], [...variables, null]);
+      if (errno !== 0) throw failure(file, errno);
+      return pid[0] as number;
     } finally {
       freeActions(actions);
     }
   };
-}
-
-function candidates(file: string, env: Readonly<Record<string, string>>): string[] {
-  if (file.includes("/")) return [file];
-  return (env.PATH ?? "/usr/bin:/bin").split(delimiter).map((dir) => join(dir || ".", file));
 }
 
 /** Worded as Node's own. */

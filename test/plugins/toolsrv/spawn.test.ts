@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -105,16 +105,6 @@ describe("a program that is started", () => {
 
   test("a NUL is refused with a reason", () => {
     expect(() => spawner.start(program({ argv: ["a\0"] }))).toThrow("null bytes");
-  });
-
-  test("a name is found along its own PATH, past what can not be run", async () => {
-    const [first, second] = ["one", "two"].map((name) => join(dir, name)) as [string, string];
-    for (const folder of [first, second]) mkdirSync(folder);
-    writeFileSync(join(first, "tool"), "");
-    writeFileSync(join(second, "tool"), "#!/bin/sh\necho found\n", { mode: 0o755 });
-    const env = { PATH: `${dir}/none:${first}:${second}` };
-    expect(await outputOf(program({ exec: "tool", argv: [], env }))).toBe("found\n");
-    expect(() => spawner.start(program({ exec: "other", argv: [], env }))).toThrow("spawn other ENOENT");
   });
 
   test("of a script whose interpreter is missing, that is said", () => {
