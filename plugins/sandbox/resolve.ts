@@ -13,11 +13,11 @@ export function resolveRules(name: string, profile: Profile, context: Placeholde
   const warnings: string[] = [];
   const links: Rules["links"] = [];
   const modes = new Map<string, Mode>();
-  const guarded = guard(context);
   const wanted = [...profile.paths].map(([written, mode]) => ({
     ...{ written, mode },
     paths: expanding(written, context, fail).map((path) => ({ path, real: realPath(path) })),
   }));
+  const guarded = guard(context, elsewhere(wanted));
   const steered = steering(
     context,
     wanted.flatMap(({ mode, paths }) => (canWrite(mode) ? paths : [])),
@@ -95,6 +95,12 @@ function steering({ cwd }: PlaceholderContext, writable: readonly Found[]) {
         ));
 }
 
+/** What calls with another working directory are granted, too: by its names, and where they lead. */
+const elsewhere = (wanted: readonly { written: string; paths: readonly Found[] }[]): string[] =>
+  wanted
+    .filter(({ written }) => !/\{(CWD|GITDIR|TMPDIR)\}/.test(written))
+    .flatMap(({ paths }) => paths.flatMap(({ path, real }) => [path, real ?? path]));
+
 function grantsOf(modes: ReadonlyMap<string, Mode>): Grant[] {
   const grants: Grant[] = [];
   for (const [path, mode] of modes) {
@@ -111,7 +117,10 @@ interface Verdict {
 }
 
 /** Nothing has deny rules here: what must not be granted must not lie below anything that is. */
-function guard(context: PlaceholderContext): (path: string, mode: Mode, written: string) => Verdict {
+function guard(
+  context: PlaceholderContext,
+  others: readonly string[],
+): (path: string, mode: Mode, written: string) => Verdict {
   const { env, toolDirs, tmp, sight } = context;
   const real = (path: string) => {
     sight?.saw(path);
@@ -126,12 +135,23 @@ function guard(context: PlaceholderContext): (path: string, mode: Mode, written:
     const secret = secrets.find((file) => isInside(file, path));
     if (secret !== undefined) return { fault: `${written} (${path}) holds ${secret}, which no tool may read` };
     if (!canWrite(mode) || writable.some((dir) => isInside(path, dir))) return {};
+    const readOnly = (fault: string): Verdict => ({
+      fault: `${fault}: it is read only`,
+      instead: mode === "rw" ? "ro" : "rox",
+    });
     const held = kept.find((dir) => isInside(dir, path) || isInside(path, dir));
-    if (held === undefined) return {};
-    const fault = `${written} (${path}) ${isInside(held, path) ? "holds" : "lies in"} ${held}, which no tool may write`;
-    // The usual first try is in ollie's own folder, and there is much to see there.
-    if (written === "{CWD}" && kept.every((dir) => dir === own || isInside(dir, own) || !isInside(dir, path)))
-      return { fault: `${fault}: it is read only`, instead: mode === "rw" ? "ro" : "rox" };
-    return { fault };
+    if (held !== undefined) {
+      const fault = `${written} (${path}) ${isInside(held, path) ? "holds" : "lies in"} ${held}, which no tool may write`;
+      // The usual first try is in ollie's own folder, and there is much to see there.
+      const looks = kept.every((dir) => dir === own || isInside(dir, own) || !isInside(dir, path));
+      return written === "{CWD}" && looks ? readOnly(fault) : { fault };
+    }
+    // A tool could put a link in its place, and calls elsewhere would be granted what that leads to.
+    const granted = written.includes("{CWD}")
+      ? others.find((other) => other !== path && isInside(other, path))
+      : undefined;
+    return granted === undefined
+      ? {}
+      : readOnly(`${written} (${path}) holds ${granted}, which tools elsewhere are granted`);
   };
 }

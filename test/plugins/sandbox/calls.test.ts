@@ -1,4 +1,5 @@
 /** Calls through a supervisor, confined: what is refused, what is told. */
+import { randomUUID } from "node:crypto";
 import { mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -74,6 +75,17 @@ describe.skipIf(!here.landlock)("the stock profile", () => {
   test("caches of package managers lie where they may be written", async () => {
     const { content } = await p.shell('echo "$npm_config_cache"; mkdir -p "$XDG_CACHE_HOME/x" && echo made');
     expect(content).toMatch(new RegExp(`^${p.base}/data/tmp/.*\nmade$`));
+  });
+
+  test("a link that a tool puts in place of what all sessions are granted takes none of them out", async () => {
+    const cwd = join(p.home, ".cargo");
+    mkdirSync(join(cwd, "project"), { recursive: true });
+    const { content } = await p.shell(`ln -s ${p.outside} bin`, { cwd });
+    const other = await p.shell(`cat ${p.outside}/secret`, { cwd: join(cwd, "project"), session: randomUUID() });
+    expect([other.status, other.content]).toEqual(["failed", expect.stringMatching(/denied/)]);
+    expect(content).toMatch(/denied/);
+    expect(content).toContain(`holds ${cwd}/bin, which tools elsewhere are granted: it is read only`);
+    expect((await p.shell("echo in > new && cat new", { cwd: join(cwd, "project") })).content).toBe("in");
   });
 
   test("in ollie's own folder there is only reading, and that is said", async () => {
