@@ -133,7 +133,7 @@ describe.skipIf(!here.landlock)("the flag of a call", () => {
   test("a program that the profile does not let run is named with what is missing", async () => {
     p.profile("bare", 'filesystem: { ro: ["/usr"] }\n');
     expect((await p.shell("true", { sandbox: "bare" })).content).toMatch(
-      /could not be started: spawn \S+shell EACCES \(sandbox profile "bare" does not grant rox on it\)$/,
+      /could not be started: spawn \S+sh EACCES \(sandbox profile "bare" does not grant rox on it\)$/,
     );
   });
 
