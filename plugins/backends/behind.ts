@@ -22,7 +22,7 @@ export async function behind(
         failed = { error };
         throw error;
       }
-      return new Response("{}", { status: 200 });
+      return new Response();
     });
   } catch (error) {
     // The package wraps it.
