@@ -1,9 +1,21 @@
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readRegular } from "../../../core/config/regular.ts";
 import { trustFiles } from "../../../core/config/trust.ts";
+import { sight } from "../../../plugins/sandbox/sight.ts";
 import { type Isolation, isolation } from "../../../plugins/toolsrv/isolation.ts";
 
 let base: string;
@@ -123,4 +135,113 @@ test("a folder that was moved, with a link to it left in its place, counts where
   renameSync(before, after);
   symlinkSync(after, before);
   expect(await granted()).toEqual([after]);
+});
+
+/** What `sight` is held against: each path by itself. */
+const seenOf = (paths: readonly string[]): string =>
+  JSON.stringify(
+    paths.map((path) => {
+      try {
+        const { dev, ino } = statSync(path);
+        return [dev, ino, realpathSync.native(path)];
+      } catch {
+        return "";
+      }
+    }),
+  );
+
+/** Small numbers in an order that a seed gives. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return Math.floor((state / 2 ** 31) * sides);
+  };
+}
+
+/** Changes a tree at random, and asks a sight of some of it after each change. Resolves with how often that differed. */
+async function wander(seed: number, rounds: number, later: number, pause: number): Promise<number> {
+  const roll = dice(seed);
+  const top = join(base, `tree${seed}`);
+  const names = ["a", "a/b", "a/b/c", "d", "d/e", "d/e/f", "g", "g/h"].map((name) => join(top, name));
+  const one = () => names[roll(names.length)] as string;
+  const make = (path: string) => mkdirSync(path, { recursive: true });
+  const remove = (path: string) => rmSync(path, { recursive: true });
+  const acts: ((path: string) => void)[] = [
+    ...[make, make, remove],
+    (path) => writeFileSync(path, "file"),
+    (path) => writeFileSync(`${path}.beside`, ""),
+    (path) => renameSync(path, one()),
+    (path) => symlinkSync(one(), path),
+    (path) => {
+      remove(path);
+      symlinkSync(one(), path);
+    },
+    (path) => {
+      renameSync(path, `${path}2`);
+      symlinkSync(`${path}2`, path);
+    },
+    (path) => utimesSync(path, 1, 1),
+  ];
+  make(top);
+  let paths: string[] = [];
+  const look = () => {
+    // Not all: what a link leads to may be seen by nothing else.
+    paths = names.filter(() => roll(3) === 0);
+    const made = sight(() => Date.now() + later);
+    for (const path of paths) made.saw(path);
+    // The first answer looks at each by itself.
+    made.same();
+    return made;
+  };
+  let seen = look();
+  let changes = 0;
+  for (let round = 0; round < rounds; round++) {
+    const before = seenOf(paths);
+    await sleep(pause);
+    try {
+      acts[roll(acts.length)]?.(one());
+    } catch {
+      // not everything can be done with everything
+    }
+    const same = seenOf(paths) === before;
+    expect({ seed, round, same: seen.same() }).toEqual({ seed, round, same });
+    if (same) continue;
+    changes++;
+    seen = look();
+  }
+  return changes;
+}
+
+test("a link that leads nowhere, put where nothing was, counts when what it leads to comes", () => {
+  const seen = sight(() => Date.now() + 60_000);
+  const place = join(base, "lib1/link");
+  seen.saw(place);
+  expect(seen.same()).toBe(true);
+  symlinkSync(join(base, "elsewhere"), place);
+  expect([seen.same(), seen.same()]).toEqual([true, true]);
+  mkdirSync(join(base, "elsewhere"));
+  expect(seen.same()).toBe(false);
+});
+
+test("a folder far above that was moved, with a link left in its place, leads elsewhere", () => {
+  const seen = sight(() => Date.now() + 60_000);
+  mkdirSync(join(base, "deep/one/two"), { recursive: true });
+  seen.saw(join(base, "deep/one/two"));
+  expect(seen.same()).toBe(true);
+  renameSync(join(base, "deep"), join(base, "moved"));
+  symlinkSync(join(base, "moved"), join(base, "deep"));
+  expect(seen.same()).toBe(false);
+});
+
+test("what its folders tell is what a look at each place would tell, just after a change", async () => {
+  let changes = 0;
+  for (let seed = 1; seed <= 20; seed++) changes += await wander(seed, 60, 0, 0);
+  expect(changes).toBeGreaterThan(20);
+});
+
+test("and long after one, when a folder without a change is believed", async () => {
+  // A file system's clock may stand still for some milliseconds.
+  const changes = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((seed) => wander(seed, 60, 60_000, 12)));
+  expect(changes.reduce((sum, n) => sum + n)).toBeGreaterThan(10);
 });
