@@ -9,16 +9,21 @@ import {
   readSync,
   realpathSync,
   renameSync,
+  statSync,
 } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDir, messageOf, NineError } from "#core";
 
-/** Makes `dir`, closed to others whatever the umask and whatever it was before. */
+/** Makes `dir`, closed to others whatever the umask and whatever it was before. Throws where it is one like /tmp. */
 export function privateDir(dir: string): void {
   makeDir(dir);
+  if (statSync(dir).mode & sticky) throw new Error(`${dir} is a folder that users share, name one of your own`);
   chmodSync(dir, 0o700);
 }
+
+// sys/stat.h
+const sticky = 0o1000;
 
 /**
  * Replaces `path` as a whole by what `write` makes: whoever reads it, also after a power cut, gets the old file or the new one.

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -10,11 +11,12 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createKernel } from "#core";
 import type { Session } from "#plugins/sessions";
 import sessions from "../../../plugins/sessions/index.ts";
+import { writeTranscript } from "../../../plugins/sessions/transcript.ts";
 import { must, type Rig, start, tempDir } from "./kit.ts";
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
@@ -256,6 +258,20 @@ test("the data folder is closed to others; what is above a folder of the user's 
     "755",
     "700",
   ]);
+});
+
+test("a folder that users share is not closed to them", async () => {
+  const shared = join(tempDir(), "shared");
+  mkdirSync(shared);
+  chmodSync(shared, 0o1777);
+  vi.stubEnv("OLLIE_DATA_PATH", shared);
+  for (const use of [sessions(), sessions({ dir: shared })])
+    await expect(createKernel({ plugins: [use] }).start()).rejects.toThrow(
+      `${shared} is a folder that users share, name one of your own`,
+    );
+  vi.stubEnv("OLLIE_TRANSCRIPT_PATH", shared);
+  expect(dirname(await writeTranscript("text"))).toBe(shared);
+  expect(mode(shared)).toBe("777");
 });
 
 /** A small file system of its own; undefined where this user may not mount one. */
