@@ -33,6 +33,8 @@ export interface ChatLog {
   tail(max: number): Buffer;
   /** A cursor at `offset`. */
   follow(offset: number): Source;
+  /** Resolves when all who follow it have read what there is and wait for more, or after `ms`. One call at a time. */
+  caughtUp(ms: number): Promise<void>;
   /** Undefined, or a promise while more text waits for the disk than is good. */
   drain(): Promise<void> | undefined;
   /** All of it is on disk when this resolves. */
@@ -47,11 +49,14 @@ const pageSize = 64 * 1024;
 /** Pages of one write to the file. */
 const together = 16;
 
+/** Whole characters: the last bytes of one may be unused. */
 interface Page {
   start: number;
   used: number;
   bytes: Buffer;
 }
+
+const encoder = new TextEncoder();
 
 /** Opens the log that is kept in `file`, which may not exist yet. `fail` gets errors of the disk; the log goes on in memory. */
 export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
@@ -65,29 +70,37 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
   let pages: Page[] = [];
   let flushing: Promise<void> | undefined;
   const readers = waiters();
+  /** Cursors that are not closed. */
+  let following = 0;
+  /** Called when one of them waits for more, or is closed. */
+  let rested = () => {};
 
   const trim = () => {
     const keep = Math.min(saved, size - limits.chatMemory);
     const drop = pages.findIndex((page) => page.start + page.used > keep);
     if (drop > 0) pages = pages.slice(drop);
   };
-  const put = (bytes: Buffer) => {
-    for (let at = 0; at < bytes.length; ) {
-      let page = pages.at(-1);
-      if (!page || page.used === pageSize) {
-        page = { start: size, used: 0, bytes: Buffer.allocUnsafe(pageSize) };
-        pages.push(page);
-      }
-      const count = bytes.copy(page.bytes, page.used, at);
-      page.used += count;
-      size += count;
-      at += count;
+  /** Encoded at its place: a long text is not copied once more. */
+  const put = (text: string) => {
+    for (let left = text; left !== ""; ) {
+      const page = pages.at(-1) ?? newPage();
+      const { read, written } = encoder.encodeInto(left, page.bytes.subarray(page.used));
+      page.used += written;
+      size += written;
+      left = left.slice(read);
+      if (left !== "") newPage();
     }
   };
+  const newPage = (): Page => {
+    const page = { start: size, used: 0, bytes: Buffer.allocUnsafe(pageSize) };
+    pages.push(page);
+    return page;
+  };
+  const pageAt = (offset: number): number => pages.findLastIndex((page) => page.start <= offset);
   /** What is next for the file, at most `together` pages. */
   const unsaved = (): Buffer[] => {
     const end = cut?.raw ?? size;
-    const first = Math.floor((saved - (pages[0] as Page).start) / pageSize);
+    const first = pageAt(saved);
     return pages
       .slice(first, first + together)
       .filter((page) => page.start < end)
@@ -101,14 +114,14 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     handle = undefined;
     await last?.close().catch(fail);
   };
-  const openFile = () => open(file, fs.O_WRONLY | fs.O_CREAT, 0o600);
+  const openFile = () => open(file, fs.O_RDWR | fs.O_CREAT, 0o600);
   const save = async () => {
     clearTimeout(idle);
     try {
-      // What else is said in this turn of the event loop is written with it.
-      await soon();
-      handle ??= await openFile();
       while (saved < size) {
+        // What else is said in this turn of the event loop is written with it, and in the next ones as long as it does not stop.
+        for (let seen = 0; seen !== size && size - saved < together * pageSize; await soon()) seen = size;
+        handle ??= await openFile();
         if (cut && saved >= cut.raw) {
           await closeFile();
           // In one tick: a reader must not look for the new bytes in the old file.
@@ -137,20 +150,15 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     return flushing ?? Promise.resolve();
   };
   const fromMemory = (offset: number, max: number): Buffer | undefined => {
-    const start = pages[0]?.start;
-    if (start === undefined || offset < start) return undefined;
-    const page = pages[Math.floor((offset - start) / pageSize)] as Page;
-    const from = offset - page.start;
-    const got = page.bytes.subarray(from, Math.min(page.used, from + max));
-    // A character over a page's border: both parts are copied together.
-    const next = from + got.length === pageSize ? pages[pages.indexOf(page) + 1] : undefined;
-    return next && got.length < max ? Buffer.concat([got, next.bytes.subarray(0, Math.min(next.used, 4))]) : got;
+    const page = pages[pageAt(offset)];
+    return page?.bytes.subarray(offset - page.start, Math.min(page.used, offset - page.start + max));
   };
   const read = (offset: number, max: number): Buffer => {
     if (offset >= size) return Buffer.alloc(0);
     const wanted = Math.min(Math.max(max, 4), pageSize);
     const memory = pages[0]?.start ?? size;
-    const got = fromMemory(offset, wanted) ?? fromDisk(file, offset - start.raw, Math.min(wanted, memory - offset + 4));
+    const got =
+      fromMemory(offset, wanted) ?? fromDisk(handle?.fd ?? file, offset - start.raw, Math.min(wanted, memory - offset));
     return wholeCharacters(got.subarray(0, wanted));
   };
   /** What is in memory can still be had. */
@@ -158,7 +166,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     offset >= Math.min(start.raw, pages[0]?.start ?? size) ? offset : start.raw;
   const append = (text: string) => {
     if (text === "" || ended) return;
-    put(Buffer.from(text, "utf8"));
+    put(text);
     version++;
     readers.wakeAll();
     if (!flushing) void flush();
@@ -190,6 +198,7 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
     },
     follow(offset) {
       let at = Math.min(offset, size);
+      following++;
       return source({
         take(max) {
           if (at >= size) return ended ? null : undefined;
@@ -198,15 +207,31 @@ export function chatLog(file: string, fail: (error: unknown) => void): ChatLog {
           at += got.length;
           return got;
         },
-        wait: readers.add,
+        wait(wake) {
+          const undo = readers.add(wake);
+          rested();
+          return undo;
+        },
         seek(to) {
           at = Math.min(to, size);
         },
         close() {
           at = size;
+          following--;
+          rested();
         },
       });
     },
+    caughtUp: (ms) =>
+      new Promise((resolve) => {
+        const limit = setTimeout(resolve, ms);
+        rested = () => {
+          if (readers.size < following) return;
+          clearTimeout(limit);
+          resolve();
+        };
+        rested();
+      }),
     drain: () => (size - saved > limits.chatBacklog ? flush() : undefined),
     flush,
     get ended() {
@@ -238,13 +263,14 @@ function sizeOf(file: string): number {
   return from + wholeCharacters(fromDisk(file, from, 8)).length;
 }
 
-function fromDisk(file: string, offset: number, count: number): Buffer {
-  const fd = openSync(file, "r");
+/** `file`: its name, or a descriptor. */
+function fromDisk(file: string | number, offset: number, count: number): Buffer {
+  const fd = typeof file === "number" ? file : openSync(file, "r");
   try {
     const bytes = Buffer.allocUnsafe(count);
     return bytes.subarray(0, readSync(fd, bytes, 0, count, offset));
   } finally {
-    closeSync(fd);
+    if (fd !== file) closeSync(fd);
   }
 }
 

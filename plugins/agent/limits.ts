@@ -61,6 +61,8 @@ export const limits = {
   commands: 4,
   /** Characters of a reply that is shown to its end before it is stored. */
   longReply: 1 << 20,
+  /** Milliseconds that readers have for that. */
+  readAlong: 500,
   /** Nesting of a call's arguments: what is deeper breaks JSON.stringify somewhere. */
   argsDepth: 200,
 } as const;

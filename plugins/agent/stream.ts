@@ -1,4 +1,5 @@
 /** One attempt to get a reply: the backend's events, pulled one at a time, shown as they come. */
+import { setImmediate as soon } from "node:timers/promises";
 import { BackendError, type Message, type ReasoningBlock, type StopReason } from "#plugins/backends";
 import type { Tool } from "#plugins/tools";
 import { countOf, schemasOf } from "./context.ts";
@@ -70,6 +71,8 @@ export async function stream(
         case "text":
           reply.text += event.text;
           rt.chat.reply(reply.id, event.text);
+          // Pieces that came together would leave nobody else a turn, and who reads along would fall behind.
+          await soon();
           full = rt.chat.raw.drain();
           if (full) await full;
           break;

@@ -2,7 +2,6 @@
  * One turn: prompt -> reply -> calls -> results -> reply … until a reply has no calls. Nothing here waits for the disk:
  * journal lines are written in order beside the work, and the snapshot at the end waits for them all.
  */
-import { setImmediate } from "node:timers/promises";
 import { messageOf } from "#core";
 import type { ReasoningBlock, ToolCall } from "#plugins/backends";
 import { learnWindow, loadedTools, measure } from "./context.ts";
@@ -117,7 +116,7 @@ async function rounds(rt: Runtime, turn: Turn): Promise<void> {
     const reply = await getReply(rt, tools, signal);
     rt.chat.end();
     // To store a long reply takes a while: who reads along gets its end first.
-    if (reply.text.length > limits.longReply) await setImmediate();
+    if (reply.text.length > limits.longReply) await rt.chat.raw.caughtUp(limits.readAlong);
     if (last || reply.calls.length === 0) return endOf(rt, reply);
     const planned = plan(rt, reply.calls, tools, reply.stop === "length");
     storeReply(

@@ -103,7 +103,7 @@ export async function writeSnapshot(
   let waiting: Buffer[] = [];
   let length = 0;
   const flush = async () => {
-    const bytes = Buffer.concat(waiting);
+    const bytes = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting);
     const start = at - length;
     waiting = [];
     length = 0;
@@ -112,6 +112,8 @@ export async function writeSnapshot(
   };
   const put = async (text: string) => {
     const bytes = Buffer.from(text);
+    // A long one is not copied once more, to stand behind what waits.
+    if (bytes.length >= CHUNK) await flush();
     waiting.push(bytes);
     length += bytes.length;
     at += bytes.length;

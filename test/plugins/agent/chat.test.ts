@@ -1,11 +1,12 @@
 import { appendFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as soon } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { type Chat, chat } from "../../../plugins/agent/chat.ts";
 import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
 import { startAgent, tempDir } from "./kit.ts";
-import { say } from "./model.ts";
+import { done, say, text } from "./model.ts";
 
 function open(file = join(tempDir(), "chat")): Chat {
   const log = chat(file, undefined, () => {});
@@ -270,12 +271,47 @@ test("the end of a long reply is at its readers before it is stored", async () =
     let got = 0;
     for await (const piece of fs.stream(`${A}/chat.raw`)) {
       got += piece.length;
-      if (got > long.length) break;
+      if (got > long.length) return inFile(".journal.jsonl");
+      // A reader elsewhere takes a few turns of the event loop to ask for more.
+      for (let turns = 0; turns < 3; turns++) await soon();
     }
-    return inFile(".journal.jsonl");
+    return undefined;
   })();
   await fs.write(`${A}/prompt`, "go");
   expect(await storedAtEnd).toBe(false);
   await idle();
   expect(inFile(".json")).toBe(true);
+});
+
+test("a turn goes on without a reader that asks for no more", async () => {
+  const { fs, A, model, idle } = await startAgent();
+  model.replies = [say("x".repeat(2 << 20))];
+  const stuck = fs.stream(`${A}/chat.raw`)[Symbol.asyncIterator]();
+  const first = stuck.next();
+  await fs.write(`${A}/prompt`, "go");
+  await first;
+  await idle();
+  await stuck.return?.();
+});
+
+test("pieces that come together leave turns of the event loop to others between them", async () => {
+  const { fs, A, model, idle } = await startAgent();
+  const pieces = 100;
+  let turns = 0;
+  let counting = true;
+  const count = () => {
+    turns++;
+    if (counting) setImmediate(count);
+  };
+  model.replies = [
+    async function* together() {
+      count();
+      for (let n = 0; n < pieces; n++) yield text("piece\n");
+      counting = false;
+      yield done();
+    },
+  ];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(turns).toBeGreaterThanOrEqual(pieces);
 });
