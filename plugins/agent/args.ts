@@ -9,7 +9,8 @@ export function parseArgs(text: string): Parsed {
   if (text.trim() === "") return { args: {} };
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    const whole = text.toWellFormed();
+    value = JSON.parse(whole, /\\u[dD][89a-fA-F]/.test(whole) ? wellFormed : undefined);
   } catch (error) {
     return { fault: `arguments are no JSON (${oneLine(messageOf(error))}): ${excerpt(text)}` };
   }
@@ -22,6 +23,10 @@ export function parseArgs(text: string): Parsed {
     return { fault: `arguments hold the number ${number}, which can not be kept exactly (give it as a string)` };
   return { args: value as Record<string, unknown> };
 }
+
+/** Half of a surrogate pair is no text: see history.ts. */
+const wellFormed = (_key: string, value: unknown): unknown =>
+  typeof value === "string" ? value.toWellFormed() : value;
 
 const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : `a ${typeof value}`);
 

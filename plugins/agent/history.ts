@@ -1,6 +1,7 @@
 /**
  * The message list of one agent, legal at all times: every call id is unique and gets exactly one result, behind its
- * reply and in call order; nothing blank is stored. Results may come in any order: they wait for the earlier ones.
+ * reply and in call order; nothing blank is stored, nor half of a surrogate pair, with which some providers refuse each
+ * later request. Results may come in any order: they wait for the earlier ones.
  * The first of them may be on the disk alone (`away`): new ones are taken all the same, and `recalled` brings them back.
  */
 import { randomUUID } from "node:crypto";
@@ -156,7 +157,7 @@ export function history(size: (message: Message) => number = sizeOf): History {
     },
     user(content) {
       settled();
-      return isBlank(content) ? undefined : add({ role: "user", content });
+      return isBlank(content) ? undefined : add({ role: "user", content: content.toWellFormed() });
     },
     reply(content, made, reasoning) {
       settled();
@@ -165,7 +166,7 @@ export function history(size: (message: Message) => number = sizeOf): History {
       for (const call of made) ids.add(call.id);
       return add({
         role: "assistant",
-        content: isBlank(content) ? "" : content,
+        content: isBlank(content) ? "" : content.toWellFormed(),
         ...(made.length > 0 ? { toolCalls: made } : {}),
         ...(reasoning.length > 0 ? { reasoning } : {}),
       });
@@ -177,7 +178,7 @@ export function history(size: (message: Message) => number = sizeOf): History {
         role: "tool",
         toolCallId: id,
         name: call.name,
-        content: isBlank(content) ? noOutput : content,
+        content: isBlank(content) ? noOutput : content.toWellFormed(),
         ...(isError ? { isError } : {}),
       };
       results.set(id, message);

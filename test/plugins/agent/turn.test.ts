@@ -4,6 +4,32 @@ import { BackendError } from "#plugins/backends";
 import { ok, startAgent, tool } from "./kit.ts";
 import { call, calls, done, hang, say, text } from "./model.ts";
 
+test("half of a surrogate pair is sent to no provider, and a pair that came in two pieces is whole", async () => {
+  const { fs, A, model, idle } = await startAgent();
+  model.replies = [
+    [
+      text("a \ud83d"),
+      text("\ude00 b \ud83d"),
+      call("look", '{"q":"\ud83d","r":["\\ud83d","\\ud83d\\ude00"]}', "1"),
+      done(),
+    ],
+    say("c \ude00"),
+    say("fine"),
+  ];
+  await fs.write(`${A}/prompt`, "one");
+  await idle();
+  await fs.write(`${A}/prompt`, "two");
+  await idle();
+  const { messages = [] } = model.requests.at(-1) ?? {};
+  expect(JSON.stringify(messages)).not.toMatch(/\\ud/);
+  expect(messages[2]).toEqual({
+    role: "assistant",
+    content: "a 😀 b \ufffd",
+    toolCalls: [{ id: "1", name: "look", args: { q: "\ufffd", r: ["\ufffd", "😀"] } }],
+  });
+  expect(messages[4]?.content).toBe("c \ufffd");
+});
+
 test("a prompt streams its answer into chat, and the state goes back to idle", async () => {
   const { fs, A, model, idle } = await startAgent();
   model.replies = [[text("Hel"), text("lo."), done()]];
