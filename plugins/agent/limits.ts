@@ -6,6 +6,8 @@ export const limits = {
   ctl: 64 * 1024,
   /** Prompts that wait. */
   queue: 1_000,
+  /** All of their texts: each snapshot has them, and is one string but for its messages. */
+  queued: 32 << 20,
   /** Agents of one session. */
   agents: 64,
   /** Agents made by agents, one by the other. */

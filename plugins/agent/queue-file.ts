@@ -1,12 +1,12 @@
 /** `queue`: the prompts that wait, and the verbs that change them. */
 import { NineError } from "#core";
 import { record } from "./lines.ts";
-import { type Runtime, waiting } from "./runtime.ts";
+import { beginning, type Runtime, waiting } from "./runtime.ts";
 
 /** `id TAB from TAB first 200 characters` a line. */
 export const printQueue = (rt: Runtime): string =>
   waiting(rt)
-    .map(({ id, from, text }) => `${id}\t${from}\t${[...text.replace(/\s+/g, " ")].slice(0, 200).join("")}\n`)
+    .map(({ id, from, text }) => `${id}\t${from}\t${beginning(text, 200)}\n`)
     .join("");
 
 export async function editQueue(rt: Runtime, command: string): Promise<void> {

@@ -144,6 +144,10 @@ export const pathOf = (rt: Runtime): string => `session/${rt.session.name}/agent
 export const waiting = (rt: Runtime): readonly Prompt[] =>
   rt.turn ? rt.queue.filter(({ id }) => id !== rt.turn?.item) : rt.queue;
 
+/** In one line, of a text that may be long. Blanks are squeezed: of a text with many the beginning is shorter. */
+export const beginning = (text: string, max: number): string =>
+  [...text.slice(0, 4 * max).replace(/\s+/g, " ")].slice(0, max).join("");
+
 export function publish(rt: Runtime, topic: string, line: string): void {
   rt.deps.events.publish(`session.${rt.session.id}.agent.${rt.id}.${topic}`, line);
 }

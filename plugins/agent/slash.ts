@@ -3,7 +3,7 @@ import { messageOf, NineError } from "#core";
 import type { Message } from "#plugins/backends";
 import type { AgentAt } from "./rights.ts";
 import type { Roster } from "./roster.ts";
-import { fail, info, type Runtime, runtimeOf } from "./runtime.ts";
+import { beginning, fail, info, type Runtime, runtimeOf } from "./runtime.ts";
 import { mustRest } from "./settings.ts";
 import { dollars, usageText } from "./totals.ts";
 import { type Entry, entries } from "./verbs.ts";
@@ -42,10 +42,6 @@ const begun = <T>(rt: Runtime, text: (rt: Runtime) => T): T | string =>
 
 const marked = (names: readonly string[], present: string): string =>
   names.map((name) => `${name === present ? "* " : "  "}${name}\n`).join("") || "none\n";
-
-/** Blanks are squeezed: of a text with many the beginning is shorter. */
-const beginning = (text: string, max: number): string =>
-  [...text.slice(0, 4 * max).replace(/\s+/g, " ")].slice(0, max).join("");
 
 const context = (rt: Runtime): Promise<string> =>
   rt.deps.histories.read(rt, (messages) =>

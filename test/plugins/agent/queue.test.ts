@@ -66,6 +66,23 @@ test("a full queue and a prompt that is too long are refused at the write", asyn
   expect(await fs.read(`${A}/queue`)).toBe("");
 });
 
+test("the texts of the queue have a limit together, and a listing takes the beginning of each", async () => {
+  const { fs, A, agent } = await startAgent();
+  await fs.rdwr(`${A}/ctl`, "pause");
+  const megabyte = "x ".repeat(1 << 19);
+  await Promise.all(Array.from({ length: 32 }, () => agent().enqueue(megabyte, "test")));
+  for (const file of ["fifo", "prompt", "inject"])
+    await expect(fs.write(`${A}/${file}`, "more")).rejects.toThrow(
+      "queue is full (limit of its texts: 33554432 bytes)",
+    );
+  const one = performance.now();
+  const rows = (await fs.read(`${A}/queue`)).split("\n").slice(0, -1);
+  const listed = performance.now();
+  for (let i = 0; i < 4; i++) megabyte.replace(/\s+/g, " ");
+  expect(listed - one).toBeLessThan(performance.now() - listed);
+  expect(rows.map((row) => row.split("\t")[2])).toEqual(Array(32).fill("x ".repeat(100)));
+});
+
 test("the queue is read, reordered, dropped from and popped", async () => {
   const { fs, A, model, until } = await startAgent();
   model.replies = [[hang()]];
