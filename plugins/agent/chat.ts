@@ -162,6 +162,7 @@ function heldTail(content: string, atLineStart: boolean, tool: boolean): number 
 function closeTorn(raw: ChatLog): void {
   if (raw.size === 0) return;
   const tail = raw.read(Math.max(0, raw.size - 64), 64).toString("utf8");
-  if (tail.endsWith("[[[end]]]\n")) return;
+  // with a blank in front it is content that looks like one
+  if (/(^|\n)\[\[\[end\]\]\]\n$/.test(tail)) return;
   raw.append(`${tail.endsWith("\n") ? "" : "\n"}[[[end]]]\n`);
 }

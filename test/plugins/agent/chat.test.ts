@@ -193,6 +193,16 @@ test("offsets go on after a restart, and what a crash tore is closed", async () 
   expect(readFileSync(file, "utf8")).toBe(all(second));
 });
 
+test("content that looks like an end mark does not close what a crash tore", async () => {
+  const file = join(tempDir(), "chat");
+  const first = open(file);
+  first.tool("shell", "text", "before\n[[[end]]]\n");
+  await first.raw.flush();
+  const second = chat(file, undefined, () => {});
+  second.block("user", "two");
+  expect(textOf(all(second))).toBe("before\n[[[end]]]\nuser: two\n");
+});
+
 test("a reader that waits is woken by the next text, and by the end", () => {
   const log = open();
   const reader = log.text.follow();
