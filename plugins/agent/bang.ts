@@ -6,6 +6,7 @@ import { messageOf, NineError } from "#core";
 import type { CommandSocket } from "#plugins/identity";
 import { isCredential } from "#plugins/sessions";
 import { cookieVariable, startTime, sweep } from "#plugins/toolsrv";
+import { checkCwd } from "./checks.ts";
 import { limits } from "./limits.ts";
 import { checkDepth } from "./loop.ts";
 import { info, type Runtime } from "./runtime.ts";
@@ -41,6 +42,8 @@ async function runOn(rt: Runtime, command: string, depth: number, signal: AbortS
   let socket: CommandSocket | undefined;
   try {
     socket = await rt.deps.sockets?.command({ session: rt.session.id, agent: rt.id, depth });
+    // a spawn would name /bin/sh as what is missing
+    checkCwd("!", rt.cwd);
     if (signal.aborted) info(rt, "stopped");
     else await run(rt, command, signal, socket);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Principal } from "#core";
@@ -160,6 +160,16 @@ test("stop ends !cmd and all that it started; so does the agent's end", async ()
   await begin("two");
   await fs.rdwr(`${A}/ctl`, "kill");
   expect(alive("two")).toBe(false);
+});
+
+test("!cmd in a directory that is gone names the directory", async () => {
+  const { fs, A, cwd, until } = await startAgent();
+  rmSync(cwd, { recursive: true });
+  await fs.write(`${A}/prompt`, "!true");
+  await until(async () => (await fs.read(`${A}/log`)).includes("can not be started"));
+  expect(await fs.read(`${A}/chat`)).toBe(
+    `user: !true\n:: can not be started: !: cwd ${JSON.stringify(cwd)} does not exist\n`,
+  );
 });
 
 test("!cmd has limits: output, and how many run at once", async () => {
