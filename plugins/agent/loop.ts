@@ -17,6 +17,9 @@ export function accepts(rt: Runtime, what: string, bytes: number, depth = 0): vo
   if (rt.dead || rt.closing) throw new NineError(`${what}: agent is dead`);
   if (bytes > limits.prompt) throw new NineError(`${what}: longer than its limit of ${limits.prompt} bytes`);
   if (rt.queue.length >= limits.queue) throw new NineError(`${what}: queue is full (${limits.queue} prompts)`);
+  const queued = rt.queue.reduce((sum, { text }) => sum + Buffer.byteLength(text), bytes);
+  if (queued > limits.queued)
+    throw new NineError(`${what}: queue is full (limit of its texts: ${limits.queued} bytes)`);
   checkDepth(what, depth);
 }
 
@@ -198,6 +201,8 @@ export function interrupt(rt: Runtime, reason: Error): boolean {
   const asked = rt.turn ? rt.deps.children(rt).filter(({ turn }) => turn?.errand === rt.turn?.item) : [];
   if (rt.turn) rt.turn.goesOn = false;
   if (rt.turn && rt.paused && !rt.closing) setPaused(rt, false);
+  // Behind work of ctl, and while a run of turns ends, what waits would come next.
+  if (!rt.turn && rt.running && rt.queue.length > 0) void record(rt, { kind: "held", held: true });
   for (const controller of running) controller.abort(reason);
   for (const child of asked) interrupt(child, new CreatorStopped());
   return running.length > 0;

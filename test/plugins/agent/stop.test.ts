@@ -326,6 +326,25 @@ test("stop ends compaction, at an overflow and by hand, and nothing is said to h
   expect(await fs.read(`${A}/chat`)).toMatch(/assistant: fine\n$/);
 });
 
+test("stop holds what was queued behind compaction; a prompt then runs first", async () => {
+  const { fs, A, model, idle, until, agent } = await startAgent({
+    compactor: { compact: () => new Promise(() => {}) },
+  });
+  const manual = fs.rdwr(`${A}/ctl`, "compact");
+  manual.catch(() => {});
+  await until(() => agent().state === "compacting");
+  await fs.write(`${A}/prompt`, "behind");
+  await fs.rdwr(`${A}/ctl`, "stop");
+  await expect(manual).rejects.toThrow("it was stopped");
+  await idle();
+  expect(model.requests).toEqual([]);
+  expect(await fs.read(`${A}/stats`)).toMatch(/^queued=1\nheld=1$/m);
+  model.replies = [say("a"), say("b")];
+  await fs.write(`${A}/prompt`, "first");
+  await idle();
+  expect(await fs.read(`${A}/chat`)).toBe("user: first\nassistant: a\nuser: behind\nassistant: b\n");
+});
+
 test("a shutdown is told from the user's stop", async () => {
   const first = await startAgent({ run: slowShell });
   first.model.replies = [calls(call("shell"), call("shell"))];
