@@ -8,7 +8,7 @@ import { firstLine, lastBytes, privateDir, replaceFile, syncDir } from "./disk.t
 import { lastHead } from "./journal.ts";
 import { fromLegacy } from "./legacy.ts";
 import { isLockFile, lock } from "./lock.ts";
-import { decode, decodeHead, END, encode, type Header, NewerVersion, withHead } from "./snapshot.ts";
+import { decode, decodeHead, END, encode, type Header, NewerVersion, parse, withHead } from "./snapshot.ts";
 import { type SessionStore, sessionStore } from "./store.ts";
 
 const ours = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(.+)$/;
@@ -110,14 +110,17 @@ function nameIn(path: string): string | undefined {
   }
 }
 
-/** The header of a file, from its first line where that is one; undefined where the file is JSON but no session. */
+/**
+ * The header of a file, from its first line where that is one and the file ends as we write it; else from all of it, since
+ * an editor may have been at it. Undefined where the file is JSON but no session.
+ */
 async function readHead(path: string): Promise<Header | undefined> {
   const quick = decodeHead(firstLine(path));
-  if (quick && lastBytes(path, END.length) !== END) throw new Error("it was cut short");
-  if (quick) return quick;
+  if (quick && lastBytes(path, END.length) === END) return quick;
   const text = await readFile(path, "utf8");
   if (text.trim() === "") throw new Error("it is empty");
-  const value: unknown = JSON.parse(text);
+  if (quick && !text.trimEnd().endsWith("}")) throw new Error("it was cut short");
+  const value = parse(text);
   return typeof value === "object" && value !== null && "session" in value ? decode(text) : undefined;
 }
 
@@ -128,7 +131,7 @@ async function readHead(path: string): Promise<Header | undefined> {
 async function adopt(dir: string, name: string, id: string): Promise<Header | undefined> {
   const old = join(dir, name);
   const file = join(dir, `${id}.json`);
-  const snapshot = fromLegacy(JSON.parse(await readFile(old, "utf8")), id, randomUUID(), (await stat(old)).mtimeMs);
+  const snapshot = fromLegacy(parse(await readFile(old, "utf8")), id, randomUUID(), (await stat(old)).mtimeMs);
   if (!snapshot) return undefined;
   if (file !== old && existsSync(file)) {
     await rename(old, `${old}.imported`);

@@ -69,9 +69,12 @@ export function decodeHead(line: string): Header | undefined {
   return isRecord(value) && value.session !== undefined ? header(value) : undefined;
 }
 
+/** JSON, also behind a byte order mark, which some editors write. */
+export const parse = (text: string): unknown => JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
+
 /** A whole file. Throws with one clause that says what is wrong. */
 export function decode(text: string): Snapshot {
-  const value: unknown = JSON.parse(text);
+  const value = parse(text);
   if (!isRecord(value)) throw new Error("it is no JSON object");
   const { version: _version, seq: _seq, session: _session, rows: _rows, lists: _lists, ...sections } = value;
   return { ...header(value), sections };

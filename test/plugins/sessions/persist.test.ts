@@ -143,6 +143,29 @@ test("H-034: a snapshot that was cut short is kept aside and listed as damaged, 
   expect(existsSync(path)).toBe(false);
 });
 
+test.each([
+  ["its last newline taken away", (text: string) => text.trimEnd()],
+  ["another newline", (text: string) => `${text}\n`],
+  ["line ends of another system", (text: string) => text.replaceAll("\n", "\r\n")],
+  ["a byte order mark", (text: string) => `\uFEFF${text}`],
+])("a snapshot that an editor has left with %s is read, and a mistake in it is still damage", async (_, edit) => {
+  const { dir, id } = await crashed();
+  const path = join(dir, `${id}.json`);
+  writeFileSync(path, edit(readFileSync(path, "utf8")));
+  const rig = await start(dir);
+  const [session] = rig.sessions.list();
+  expect(notesOf(rig, must(session))).toEqual(["saved", "one", "two"]);
+  await rig.part.add(must(session), "three");
+  await rig.kernel.close();
+  const again = await start(dir);
+  expect(notesOf(again, must(again.sessions.list()[0]))).toEqual(["saved", "one", "two", "three"]);
+  await again.kernel.close();
+  writeFileSync(path, edit(readFileSync(path, "utf8").replace('"saved"', '"saved')));
+  const third = await start(dir);
+  if (third.sessions.list()[0]) third.sessions.ready(must(third.sessions.list()[0]));
+  expect(await third.fs.read("/session/idx")).toContain("\tdamaged\t");
+});
+
 test("H-034: a broken line in the middle of a journal is damage, not a shorter history", async () => {
   const { dir, id } = await crashed();
   const path = join(dir, `${id}.journal.jsonl`);
