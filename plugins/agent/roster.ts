@@ -199,10 +199,17 @@ type Found = Partial<SavedAgent> & { id: string };
 const isUuid = (id: unknown): id is string =>
   typeof id === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
 
-/** The agents of a snapshot and of the journal behind it, each with its lines; those that were killed left out. */
+/**
+ * The agents of a snapshot and of the journal behind it, each with its lines; those that were killed left out. Throws where
+ * one would be lost.
+ */
 function sorted(snapshot: unknown, journal: readonly unknown[]): Iterable<[Found, Addressed[]]> {
   const found = new Map<string, [Found, Addressed[]]>();
-  for (const saved of Array.isArray(snapshot) ? snapshot : []) if (isUuid(saved?.id)) found.set(saved.id, [saved, []]);
+  if (!Array.isArray(snapshot ?? [])) throw new Error(`"${SECTION}" is no list`);
+  for (const saved of (snapshot ?? []) as (Found | null)[]) {
+    if (!isUuid(saved?.id)) throw new Error(`an entry of "${SECTION}" has no UUID as its id`);
+    found.set(saved.id, [saved, []]);
+  }
   for (const value of journal) {
     const line = value as Addressed | { kind: "created"; state: Found } | { kind: "killed"; agent: string };
     if (line.kind === "created") found.has(line.state.id) || found.set(line.state.id, [line.state, []]);

@@ -4,10 +4,12 @@ import { checkName, type Growing } from "#plugins/sessions";
 import type { Prompt, SavedAgent } from "./saved.ts";
 import { noTotals, type Sums, sumOf, type Totals } from "./totals.ts";
 
-/** Every key that is missing or of another kind gets its default; keys that are not known stay. */
+/** Every key that is missing or of another kind gets its default; keys that are not known stay. Throws where the history is no list. */
 export function withDefaults(found: Partial<SavedAgent> & { id: string }): SavedAgent {
   const { creator, depth, bounds, inject, window, counted, ...rest } = found;
   const prompt = promptOf(inject);
+  if (!isGrowing(found.messages) && !Array.isArray(found.messages ?? []))
+    throw new Error(`"messages" of the agent ${found.id} is no list`);
   return {
     ...rest,
     ...sound(found, {
@@ -40,7 +42,7 @@ export function withDefaults(found: Partial<SavedAgent> & { id: string }): Saved
     ...(isText(creator)
       ? { creator, ...sound({ depth }, { depth: 1 }), bounds: Array.isArray(bounds) ? bounds.filter(isText) : [""] }
       : {}),
-    ...(isText(window?.model) ? { window: { model: window.model, ...sound(window, { tokens: 1 }) } } : {}),
+    ...(isText(window?.model) && window.tokens > 0 ? { window: { model: window.model, tokens: window.tokens } } : {}),
     ...(isText(counted?.provider)
       ? { counted: { provider: counted.provider, ...sound(counted, { tokens: 0, estimate: 0 }) } }
       : {}),

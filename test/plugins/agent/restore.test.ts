@@ -157,6 +157,31 @@ test("H-040: missing keys get defaults, unknown ones survive the next save", asy
   expect(readFileSync(file, "utf8")).toContain('"later":{"than":"us"}');
 });
 
+test("what can not be taken for agents or their history is no session without them: the file stays", async () => {
+  const first = await startAgent();
+  first.model.replies = [say("hello")];
+  await first.fs.write(`${first.A}/prompt`, "hi");
+  await first.idle();
+  await first.close();
+  const file = join(first.dir, readdirSync(first.dir).find((name) => /^[0-9a-f-]{36}\.json$/.test(name)) ?? "");
+  const { lists: _, ...good } = JSON.parse(readFileSync(file, "utf8"));
+  const cases: [unknown, string][] = [
+    [{}, '"agents" is no list'],
+    [[...good.agents, { name: "b" }], 'an entry of "agents" has no UUID as its id'],
+    [[{ ...good.agents[0], messages: "none" }], "is no list"],
+  ];
+  for (const [agents, why] of cases) {
+    const edited = JSON.stringify({ ...good, agents });
+    writeFileSync(file, edited);
+    const rig = await start({ dir: first.dir, cwd: first.cwd });
+    await expect(rig.fs.read(`${first.A}/context`)).rejects.toThrow("not found");
+    expect(await rig.fs.read("/session/idx")).toMatch(/^s1\tdamaged\t/);
+    await rig.until(() => rig.lines.some((line) => line.includes(why)));
+    await rig.close();
+    expect(readFileSync(file, "utf8")).toBe(edited);
+  }
+});
+
 test("an unused inject is a held prompt after a crash", async () => {
   const first = await startAgent({ tools: [tool("look")] });
   first.model.replies = [[hang()]];
