@@ -51,7 +51,8 @@ function promptFiles(roster: Roster): Node<AgentAt>[] {
     leaf<AgentAt>("fifo", {
       ...asked,
       doc: "A write appends a prompt to the queue; a read takes the first one out.",
-      ...rights("fifo", { kin: "w" }),
+      // a read takes a prompt away that somebody was told will run
+      ...rights("fifo", { self: "", kin: "w" }),
       read: (c) => popQueue(rt(c)),
       check: check("fifo"),
       write: (c, data) => enqueue(rt(c), utf8(data), askerOf(roster, c)),

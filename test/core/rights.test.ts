@@ -93,9 +93,9 @@ describe("hook", () => {
 });
 
 describe("self", () => {
-  test("reads its own directory; writes plan, tools and name, and the ctl verbs that are its own", async () => {
+  test("reads its own directory, but takes no prompt out; writes plan, tools and name, and the ctl verbs that are its own", async () => {
     const { r, w } = await rights(self, files);
-    expect(r).toEqual(files.filter((file) => file !== "inject"));
+    expect(r).toEqual(files.filter((file) => file !== "inject" && file !== "fifo"));
     expect(w).toEqual("statewait ctl tools plan name".split(" "));
     for (const line of ["tool_load look", "tool_unload look", "tools", "models", "compact", "help"])
       expect([line, await verb(self, line)]).toEqual([line, "ok"]);
