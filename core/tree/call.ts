@@ -114,6 +114,7 @@ export interface Guard {
 
 /** A call that has not settled: what stops its plugin ends it. */
 interface Call extends Ending {
+  /** As `performance.now`, which no setting of the clock moves. */
   deadline: number;
   expire(): void;
 }
@@ -126,7 +127,7 @@ export function guard(host: GuardHost): Guard {
     late.add(entry);
     sweep ??= setInterval(
       () => {
-        const now = Date.now();
+        const now = performance.now();
         for (const one of late) if (one.deadline <= now) one.expire();
         if (late.size > 0) return;
         clearInterval(sweep);
@@ -164,7 +165,7 @@ export function guard(host: GuardHost): Guard {
         abort?.abort(error);
       });
     const call: Call = {
-      deadline: Date.now() + limit,
+      deadline: performance.now() + limit,
       expire: () => giveUp(errorOf(owner, verb, node, new Error(`no answer in ${limit} ms`))),
       end: (cause) => giveUp(cause instanceof NineError ? cause : new NineError("interrupted")),
     };

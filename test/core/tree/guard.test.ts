@@ -1,5 +1,5 @@
 import type { Base, LeafSpec } from "ollie/tree";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { NineError } from "#core";
 import { failure } from "../kit.ts";
 import { fileOf, stateOf } from "./open.ts";
@@ -97,6 +97,25 @@ describe("what a handler does wrong stays within the guard", () => {
       expect(signal?.aborted).toBe(true);
     },
   );
+
+  test("a clock that is set does not bring the time limit nearer", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let answer = (_: string) => {};
+    const read = () =>
+      new Promise<string>((done) => {
+        answer = done;
+      });
+    const { open } = fileOf({ doc: "x", read }, { handlerLimit: 5000 });
+    const first = open().read();
+    vi.setSystemTime(Date.now() + 3_600_000);
+    vi.advanceTimersByTime(1000);
+    answer("in time");
+    expect(await first).toBe("in time");
+    const second = failure(() => open().read());
+    vi.advanceTimersByTime(6000);
+    expect(await second).toMatch(/no answer in 5000 ms$/);
+  });
 
   test("an answer after the time limit is dropped", async () => {
     let late = (_: string) => {};
