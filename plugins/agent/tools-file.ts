@@ -1,4 +1,5 @@
 /** `tools`, `tool_load`, `tool_unload`: what an agent has loaded. */
+import { basename } from "node:path";
 import { NineError } from "#core";
 import { allowed, measure } from "./context.ts";
 import { record } from "./lines.ts";
@@ -11,10 +12,17 @@ export function loadTools(rt: Runtime, what: string, text: string): Promise<void
   const wanted = words(text);
   if (wanted.length === 0) throw new NineError(`${what}: no tool name`);
   for (const name of wanted) {
-    if (!rt.deps.tools.get(name)) throw new NineError(`${what}: unknown tool ${JSON.stringify(name.slice(0, 40))}`);
+    if (!rt.deps.tools.get(name)) throw new NineError(`${what}: ${unknownTool(rt, name)}`);
     if (!allowed(rt, name)) throw new NineError(`${what}: tool ${name} is not allowed by config ${rt.agent}`);
   }
   return set(rt, [...new Set([...rt.tools, ...wanted])]);
+}
+
+function unknownTool({ deps: { tools } }: Runtime, name: string): string {
+  const bad = tools.bad().find(({ file }) => basename(file, ".meta") === name);
+  if (bad) return `${name} can not be used: ${bad.reason}`;
+  const names = tools.list().map((tool) => tool.name);
+  return `unknown tool ${JSON.stringify(name.slice(0, 40))} (tools: ${names.join(" ")})`;
 }
 
 export function unloadTools(rt: Runtime, what: string, text: string): Promise<void> {

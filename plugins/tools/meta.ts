@@ -98,7 +98,7 @@ const isAliases = (value: unknown): value is Record<string, string> =>
 
 function noExec(exec: string, command: unknown, noVariant: boolean): string {
   if (command !== undefined)
-    return `program ${(command as string[])[0]} is not found, and there is no executable ${basename(exec)}`;
+    return `program ${(command as string[])[0]} is not found or not executable, nor is a file ${basename(exec)} beside it`;
   if (noVariant) return `no variant fits this host, and there is no executable ${basename(exec)}`;
   return `${basename(exec)} beside it is missing or not executable (chmod +x)`;
 }

@@ -8,19 +8,21 @@ export interface Passed {
   stdin: string;
   /** Undefined where it does not fit: then the variable is unset. */
   variable: string | undefined;
-  /** Undefined where they do not fit. */
+  /** Undefined where a command line can not hold them: `unfit` says why. */
   argv: string[] | undefined;
+  unfit: string;
 }
 
 export function passArgs(schema: ArgsSchema, args: Record<string, unknown>): Passed {
   const json = JSON.stringify(args);
   const argv = positional(schema, args);
   const size = argv.reduce((sum, value) => sum + Buffer.byteLength(value) + 1, 0);
-  const fits = size <= limit && !argv.some((value) => value.includes("\0"));
+  const hasNull = argv.some((value) => value.includes("\0"));
   return {
     stdin: `${json}\n`,
     variable: Buffer.byteLength(json) <= limit ? json : undefined,
-    argv: fits ? argv : undefined,
+    argv: size <= limit && !hasNull ? argv : undefined,
+    unfit: hasNull ? "hold a null character, which can not stand on" : "are too long for",
   };
 }
 

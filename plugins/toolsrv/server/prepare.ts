@@ -18,9 +18,9 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   if (!checked.ok) return { refused: checked.error };
   const cwdFault = directoryFault(call.cwd);
   if (cwdFault) return { refused: cwdFault };
-  const { stdin, variable, argv } = passArgs(tool.args, checked.args);
+  const { stdin, variable, argv, unfit } = passArgs(tool.args, checked.args);
   const started = commandOf(tool, argv);
-  if (!started) return { refused: `the arguments are too long for the command line of ${tool.command?.[0]}` };
+  if (!started) return { refused: `the arguments ${unfit} the command line of ${tool.command?.[0]}` };
   const inherited = { ...unattended, ...toolEnv(own), PATH: withNode(own.PATH ?? "") };
   const ofSession = sessionEnv(call.env);
   const env: Record<string, string> = {

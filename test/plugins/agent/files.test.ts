@@ -170,12 +170,18 @@ test("ctl lists its verbs, refuses unknown ones, and answers queries", async () 
 });
 
 test("tools are listed, loaded and unloaded; one unknown name loads none", async () => {
-  const { fs, A } = await startAgent({ config: { autoLoad: ["look"], disallowTools: ["touch"] } });
+  const bad = [{ file: "/tools/broken.meta", reason: "args must be an object" }];
+  const { fs, A } = await startAgent({ config: { autoLoad: ["look"], disallowTools: ["touch"] }, bad });
   expect(await fs.read(`${A}/tools`)).toBe("look\n");
   await fs.write(`${A}/tools`, "shell\n");
   expect(await fs.rdwr(`${A}/ctl`, "tools")).toBe("look\nshell\n");
   await fs.rdwr(`${A}/ctl`, "tool_unload look");
-  await expect(fs.rdwr(`${A}/ctl`, "tool_load look nope")).rejects.toThrow('tool_load: unknown tool "nope"');
+  await expect(fs.rdwr(`${A}/ctl`, "tool_load look nope")).rejects.toThrow(
+    'tool_load: unknown tool "nope" (tools: look touch shell)',
+  );
+  await expect(fs.write(`${A}/tools`, "broken")).rejects.toThrow(
+    "tools: broken can not be used: args must be an object",
+  );
   await expect(fs.write(`${A}/tools`, "touch")).rejects.toThrow("tools: tool touch is not allowed by config default");
   expect(await fs.read(`${A}/tools`)).toBe("shell\n");
 });

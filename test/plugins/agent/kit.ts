@@ -20,7 +20,7 @@ import { Backends } from "#plugins/backends";
 import { Events } from "#plugins/events";
 import { Prompts } from "#plugins/prompts";
 import { Sessions } from "#plugins/sessions";
-import { type Tool, Tools } from "#plugins/tools";
+import { type BadTool, type Tool, Tools } from "#plugins/tools";
 import { type ToolProcess, type ToolRequest, type ToolResult, ToolRunner } from "#plugins/toolsrv";
 import { chatFilter } from "../../../plugins/agent/chat-filter.ts";
 import agentPlugin from "../../../plugins/agent/index.ts";
@@ -78,6 +78,7 @@ export interface RigOptions {
   cwd?: string;
   config?: Partial<AgentConfig>;
   tools?: Tool[];
+  bad?: BadTool[];
   run?: Run;
   agent?: Record<string, unknown>;
   compactor?: Compactor;
@@ -217,7 +218,7 @@ const surroundings = (inner: Inner): Use =>
       api.provide(Tools, {
         list: () => inner.tools,
         get: (name) => inner.tools.find((one) => one.name === name),
-        bad: () => [],
+        bad: () => inner.bad ?? [],
         dirs: () => [],
       });
       api.provide(ToolRunner, {

@@ -135,7 +135,7 @@ describe(".meta files", () => {
     });
     const later = at({ PATH: bin });
     expect(later.get("count")).toBeUndefined();
-    expect(later.bad()[0]?.reason).toBe("program wc is not found, and there is no executable count");
+    expect(later.bad()[0]?.reason).toBe("program wc is not found or not executable, nor is a file count beside it");
     writeFileSync(join(bin, "wc"), "", { mode: 0o755 });
     const found = later.get("count");
     expect(found?.command).toEqual([join(bin, "wc"), "-l", "--"]);

@@ -81,11 +81,12 @@ describe("arguments", () => {
   });
 
   test("what does not fit comes on stdin alone", () => {
-    const { argv, variable, stdin } = passArgs(schema, { c: true, b: "x".repeat(100_001) });
-    expect([argv, variable]).toEqual([undefined, undefined]);
+    const { argv, variable, stdin, unfit } = passArgs(schema, { c: true, b: "x".repeat(100_001) });
+    expect([argv, variable, unfit]).toEqual([undefined, undefined, "are too long for"]);
     expect(stdin.length).toBeGreaterThan(100_001);
     expect(passArgs(schema, { c: true, b: "a\0b" })).toMatchObject({
       argv: undefined,
+      unfit: "hold a null character, which can not stand on",
       variable: '{"c":true,"b":"a\\u0000b"}',
     });
   });
