@@ -14,7 +14,7 @@ import { record } from "./lines.ts";
 import { takeNews } from "./news.ts";
 import { resourceOf } from "./resource.ts";
 import { type Runtime, setState } from "./runtime.ts";
-import { toSaved } from "./saved.ts";
+import { legalName, toSaved } from "./saved.ts";
 import { untilStop, whoStopped } from "./stopping.ts";
 import type { RawCall } from "./stream.ts";
 import { isShown, type ToolOutput, toolOutput } from "./tool-output.ts";
@@ -34,7 +34,7 @@ export function plan(rt: Runtime, raw: readonly RawCall[], loaded: readonly Tool
     const args = "args" in parsed ? parsed.args : {};
     const call: ToolCall = {
       id: rt.history.mint(id),
-      name: name.trim() || "unnamed",
+      name: legalName(name),
       args,
       ...(extra ? { extra } : {}),
     };

@@ -163,11 +163,18 @@ export function fromSaved(value: unknown): Message | undefined {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A call's name as it may stand in a request: models invent others, with which providers refuse each later request. */
+export const legalName = (name: string): string =>
+  name
+    .trim()
+    .replace(/[^\w-]/g, "_")
+    .slice(0, 64) || "unnamed";
+
 function callOf(saved: Partial<SavedCall>): ToolCall {
   const { arguments: args } = saved;
   return {
     id: String(saved.id ?? ""),
-    name: (typeof saved.name === "string" && saved.name.trim()) || "unnamed",
+    name: legalName(typeof saved.name === "string" ? saved.name : ""),
     args: isRecord(args) ? args : {},
     ...(isRecord(saved.extra) ? { extra: saved.extra } : {}),
   };

@@ -84,9 +84,9 @@ function assistantComplaint(
   for (const call of calls) {
     if (typeof call.id !== "string" || call.id === "") return `${where}: a call has no id`;
     if (everSeen.has(call.id)) return `${where}: call id ${call.id} is there twice`;
-    if (call.type !== "function" || typeof call.function?.name !== "string")
+    if (call.type !== "function" || !/^[\w-]{1,64}$/.test(String(call.function?.name)))
       return `${where}: call ${call.id} is malformed`;
-    if (!isObject(call.function.arguments)) return `${where}: arguments of ${call.id} are no JSON object`;
+    if (!isObject(call.function?.arguments)) return `${where}: arguments of ${call.id} are no JSON object`;
     everSeen.add(call.id);
     open.add(call.id);
   }

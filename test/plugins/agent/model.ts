@@ -100,7 +100,7 @@ export function complaint(messages: readonly Message[]): string | undefined {
     for (const { id, args, name } of message.toolCalls ?? []) {
       if (ids.has(id)) return `message ${i}: call id ${id} twice`;
       if (typeof args !== "object" || args === null || Array.isArray(args)) return `message ${i}: arguments no object`;
-      if (name === "") return `message ${i}: a call without a name`;
+      if (!/^[\w-]{1,64}$/.test(name)) return `message ${i}: a call has the illegal name ${JSON.stringify(name)}`;
       ids.add(id);
     }
     open = (message.toolCalls ?? []).map(({ id }) => id);

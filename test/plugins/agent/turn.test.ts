@@ -173,7 +173,10 @@ test("unknown, unloaded, disallowed and nameless tools are errors for the model"
     tools: [tool("look"), tool("spare"), tool("banned")],
     config: { autoLoad: ["look"], disallowTools: ["banned"] },
   });
-  model.replies = [calls(call("nope"), call("spare"), call("banned"), call("")), say("ok")];
+  model.replies = [
+    calls(call("nope"), call("spare"), call("banned"), call(""), call(` a.${"é".repeat(99)}`)),
+    say("ok"),
+  ];
   await fs.write(`${A}/prompt`, "go");
   await idle();
   expect(ran).toEqual([]);
@@ -182,6 +185,7 @@ test("unknown, unloaded, disallowed and nameless tools are errors for the model"
     "error: spare: tool is not loaded (loaded tools: look)",
     "error: banned: tool is not allowed by the agent's config (loaded tools: look)",
     "error: the call names no tool (loaded tools: look)",
+    `error: a${"_".repeat(63)}: unknown tool (loaded tools: look)`,
   ]);
   expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["look"]);
   expect(model.complaints).toEqual([]);
