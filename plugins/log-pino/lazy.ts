@@ -8,14 +8,25 @@ export interface LazyLogger {
   written(): Promise<void>;
 }
 
-/** `load` gives the real one; it is called once, or never. Lines that come while it loads are kept, in order. */
+/** Lines that are kept where the real one can not be loaded. */
+const most = 1_000;
+
+/**
+ * `load` gives the real one; it is called once, or never. Lines that come while it loads are kept, in order. Where it
+ * fails (no descriptor may be left) the next line tries again: to log must not hurt who does.
+ */
 export function lazyLogger(levels: Levels, load: () => Promise<Logger>): LazyLogger {
   let loaded: Logger | undefined;
   let loading: Promise<void> | undefined;
   const kept: (() => void)[] = [];
 
   const start = async () => {
-    loaded = await load();
+    try {
+      loaded = await load();
+    } catch {
+      loading = undefined;
+      return;
+    }
     for (const write of kept.splice(0)) write();
   };
 
@@ -28,7 +39,7 @@ export function lazyLogger(levels: Levels, load: () => Promise<Logger>): LazyLog
         found[level](message, fields);
       };
       if (loaded) return write();
-      kept.push(write);
+      if (kept.length < most) kept.push(write);
       loading ??= start();
     };
     return {
@@ -42,7 +53,10 @@ export function lazyLogger(levels: Levels, load: () => Promise<Logger>): LazyLog
 
   // The real one tells what is wrong with the variables.
   if (levels.faults.length > 0) loading = start();
-  return { log: make("core", () => loaded as Logger), written: async () => loading };
+  return {
+    log: make("core", () => loaded as Logger),
+    written: async () => loading ?? (kept.length > 0 ? start() : undefined),
+  };
 }
 
 /** The tag by which a logger made with `fields` is named: OLLIE_{TAG}_LOG. */

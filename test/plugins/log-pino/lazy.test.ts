@@ -49,3 +49,17 @@ it("it is loaded at once where it has to tell of a wrong level", async () => {
   await lazyLogger(readLevels("warn", { OLLIE_LOG: "loud" }), load).written();
   expect(load).toHaveBeenCalledTimes(1);
 });
+
+it("where it can not be loaded nobody is hurt, and the next line tries again", async () => {
+  const { lines, load } = recorder();
+  load.mockRejectedValueOnce(new Error("EMFILE: too many open files"));
+  const { log, written } = lazyLogger(readLevels("warn", {}), load);
+  log.warn("one");
+  await written();
+  expect(lines).toEqual([]);
+  log.warn("two");
+  await written();
+  log.warn("three");
+  expect(lines.map((line) => (line as unknown[])[1])).toEqual(["one", "two", "three"]);
+  expect(load).toHaveBeenCalledTimes(2);
+});
