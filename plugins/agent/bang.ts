@@ -75,8 +75,9 @@ async function run(rt: Runtime, command: string, signal: AbortSignal, socket?: C
     signal.addEventListener("abort", () => end("stopped"), { once: true });
     const exited = (code: number | null, by: string | null) =>
       end(code === 0 ? "" : code === null ? `killed by ${by}` : `exit status ${code}`);
-    child.stdout.on("data", shown.push);
     child.on("error", (error) => end(`can not be started: ${error.message}`));
+    // without a descriptor that is left there is none
+    child.stdout?.on("data", shown.push);
     child.on("close", exited);
     // What it left in the background may hold the pipe open for ever.
     child.on("exit", (code, by) => {

@@ -38,12 +38,6 @@ function run(file: string, options: string[], sql: string): Promise<string> {
     const child = spawn("sqlite3", ["-batch", ...options, file], { timeout: limit, stdio: ["pipe", "pipe", "pipe"] });
     let out = "";
     let problem = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
-    });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      problem += text;
-    });
     child.on("error", (error: NodeJS.ErrnoException) =>
       fail(
         error.code === "ENOENT"
@@ -54,7 +48,14 @@ function run(file: string, options: string[], sql: string): Promise<string> {
     child.on("close", (code) =>
       code === 0 ? resolve(out) : fail(problem.split("\n")[0] || `sqlite3 ended with ${code}`),
     );
-    child.stdin.on("error", () => {}); // it ended early, which `close` tells
-    child.stdin.end(`.timeout 3000\n${sql}\n`);
+    // without a descriptor that is left there are no streams
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      problem += text;
+    });
+    child.stdin?.on("error", () => {}); // it ended early, which `close` tells
+    child.stdin?.end(`.timeout 3000\n${sql}\n`);
   });
 }

@@ -42,8 +42,8 @@ export function run(command: string, { cwd, env, signal, limit = COMMAND_LIMIT, 
       // a kill that fails late must not surface as an uncaught error
       child.on("error", () => {});
       killGroup(child);
-      child.stdout.destroy();
-      child.stderr.destroy();
+      child.stdout?.destroy();
+      child.stderr?.destroy();
       end();
     };
     const fail = (error: unknown) => settle(() => reject(error));
@@ -56,9 +56,10 @@ export function run(command: string, { cwd, env, signal, limit = COMMAND_LIMIT, 
       into.push(chunk);
       if (size > OUTPUT_LIMIT) fail(failed(`printed more than ${OUTPUT_LIMIT} bytes`));
     };
-    child.stdout.on("data", collect(out));
-    child.stderr.on("data", collect(err));
     child.on("error", (error) => fail(failed(`can not be started: ${error.message}`)));
+    // without a descriptor that is left there are none
+    child.stdout?.on("data", collect(out));
+    child.stderr?.on("data", collect(err));
 
     const ended = (code: number | null, killedBy: NodeJS.Signals | null) => {
       if (code === 0)

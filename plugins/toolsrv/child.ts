@@ -1,7 +1,9 @@
 /** One toolsrv process and the watchdog beside it. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "#core";
 import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
 import { adoptOrphans } from "./reap.ts";
@@ -60,15 +62,19 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
   const { pid } = child;
-  if (pid !== undefined) alive.add(pid);
   const lastWords = keepLast(child);
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
   });
+  if (pid === undefined) {
+    const [error] = await once(child, "error");
+    throw new Error(`toolsrv did not start: ${messageOf(error)}`);
+  }
+  alive.add(pid);
   const guard = startWatchdog(cookie, env);
   const gone = exited.then(async () => {
-    if (pid !== undefined) alive.delete(pid);
+    alive.delete(pid);
     await sweep({ cookie, adoptedBut: alive });
     guard.stdin?.end("done\n");
   });
@@ -82,7 +88,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       await gone;
       clearTimeout(late);
     };
-    return { client, pid: pid as number, gone, close };
+    return { client, pid, gone, close };
   } catch (error) {
     // The broken connection is often seen before what it said on stderr.
     const told = new Promise<void>((resolve) => child.once("close", () => resolve()));

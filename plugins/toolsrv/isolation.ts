@@ -1,5 +1,6 @@
 /** What each call is confined to, and what is said about it. Nothing runs unconfined that was not meant to. */
 import { dirname } from "node:path";
+import { messageOf } from "#core";
 import {
   type PlaceholderContext,
   type Profile,
@@ -55,7 +56,10 @@ export function isolation({ find, profile: usual, env, toolDirs }: IsolationOpti
   const profiles = profileStore(env);
   let finding: Promise<Found> | undefined;
   const found = () => {
-    finding ??= find();
+    finding ??= find().catch((error) => {
+      finding = undefined;
+      throw new Error(`what confines tools can not be tried: ${messageOf(error)}`);
+    });
     return finding;
   };
 

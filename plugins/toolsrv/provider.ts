@@ -28,7 +28,7 @@ export interface ProbeOptions {
   restricted?: () => boolean;
 }
 
-/** Never rejects. */
+/** Rejects where the system could not start what is tried, for now. */
 export async function findProvider(wanted: Wanted, options: ProbeOptions): Promise<Found> {
   if (wanted === "none") return { provider: "none", why: "it was asked for", landlock: 0 };
   const version = options.native ? await landlockVersion() : "koffi is not there";
@@ -87,14 +87,17 @@ function appArmorRestricts(): boolean {
 
 const notInstalled = "it is not installed";
 
-/** Undefined: it ran. Else what it said. */
+/** What the next try may not meet: it says nothing of the program. */
+const passing = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
+
+/** Undefined: it ran. Else what it said. Rejects where it could not be tried now. */
 function runs(
   program: string | undefined,
   [, ...args]: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   if (program === undefined) return Promise.resolve(notInstalled);
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       env: { PATH: env.PATH ?? "/usr/bin:/bin" },
       stdio: ["ignore", "ignore", "pipe"],
@@ -102,10 +105,13 @@ function runs(
       killSignal: "SIGKILL",
     });
     let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    child.on("error", (error: NodeJS.ErrnoException) =>
+      passing.has(error.code ?? "") ? reject(error) : resolve(error.message),
+    );
+    // without a descriptor that is left there is none
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       said = (said + text).slice(-1000);
     });
-    child.on("error", (error) => resolve(error.message));
     child.on("close", (code, signal) => {
       if (code === 0) return resolve(undefined);
       resolve(said.trim().split("\n").at(-1) || (signal ? `it was ended by ${signal}` : `exit status ${code}`));
