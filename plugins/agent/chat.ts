@@ -64,15 +64,22 @@ export function chat(
   };
   /** Counting the text takes a while: other work goes on between two pieces. */
   const rotate = () => {
-    for (let pieces = 0; pieces < 16; pieces++)
-      if (!text.advance()) {
-        end();
-        began = raw.size;
-        raw.rotate(text.mark());
-        rotating = false;
-        return;
-      }
-    setImmediate(rotate);
+    try {
+      for (let pieces = 0; pieces < 16; pieces++)
+        if (!text.advance()) {
+          end();
+          began = raw.size;
+          raw.rotate(text.mark());
+          rotating = false;
+          return;
+        }
+      setImmediate(rotate);
+    } catch (error) {
+      // The disk's: the log grows on, and it is tried again when it has grown as much.
+      fail(error);
+      began = raw.size;
+      rotating = false;
+    }
   };
   const end = () => {
     if (!open) return;

@@ -1,6 +1,6 @@
-import { appendFileSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as soon } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as soon } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { type Chat, chat } from "../../../plugins/agent/chat.ts";
@@ -191,6 +191,25 @@ test("offsets go on after a restart, and what a crash tore is closed", async () 
   expect(second.text.size).toBe(Buffer.byteLength("user: one\nassistant: half é\nuser: two\n"));
   await second.raw.flush();
   expect(readFileSync(file, "utf8")).toBe(all(second));
+});
+
+test("a log that can not begin anew grows on, and the disk's error is told", async () => {
+  const file = join(tempDir(), "chat");
+  const errors: string[] = [];
+  const log = chat(file, undefined, (error) => errors.push(String(error)), 3 << 20);
+  for (let i = 0; i < 2; i++) {
+    log.block("user", `${"x".repeat(1 << 20)}`);
+    await log.raw.flush();
+  }
+  // its descriptor is closed by then
+  await sleep(1_200);
+  unlinkSync(file);
+  mkdirSync(file);
+  log.block("user", "y".repeat(1 << 20));
+  for (let i = 0; errors.length < 2 && i < 100; i++) await sleep(10);
+  expect(errors).toEqual([expect.stringContaining("EISDIR"), expect.stringContaining("EISDIR")]);
+  log.block("user", "on");
+  expect(log.raw.tail(100).toString()).toContain("\non\n");
 });
 
 test("content that looks like an end mark does not close what a crash tore", async () => {
