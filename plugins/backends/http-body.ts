@@ -1,12 +1,13 @@
 /** The body of a response: its pieces as they come, for one reader. */
-import type { IncomingMessage } from "node:http";
 
 export interface Body extends AsyncIterableIterator<Uint8Array> {
-  /** The next piece, which may be all that has come. Throws what `fail` was given, or the connection's error. */
+  /** The next piece, which is all that has come. Throws what `fail` was given, or the connection's error. */
   next(): Promise<IteratorResult<Uint8Array>>;
   /** Gives the rest up: what ends within a moment leaves the connection to the next request, else it is closed. */
   return(): Promise<IteratorResult<Uint8Array>>;
-  /** Ends it with `error`: of the abort, or of the limit. */
+  push(piece: Uint8Array): void;
+  end(): void;
+  /** Ends it with `error`: of the connection, of the abort, or of the limit. */
   fail(error: unknown): void;
   readonly used: boolean;
 }
@@ -18,19 +19,34 @@ export interface BodyWatch {
   over(): void;
 }
 
+/** What pieces come from. */
+interface Flow {
+  pause(): void;
+  resume(): void;
+}
+
 /** Behind an end mark there is little left: more than that is not waited for. */
 const grace = { ms: 250, bytes: 64 * 1024 };
 
-export function bodyReader(message: IncomingMessage, watch: BodyWatch): Body {
+/** Bytes that may wait for a reader before no more are read from the connection. */
+const most = 64 * 1024;
+
+/** `close` closes the connection. */
+export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Body {
   let used = false;
   let state: "open" | "left" | "ended" | "failed" = "open";
   let reason: unknown;
   let waiter: (() => void) | undefined;
+  let pieces: Uint8Array[] = [];
+  let size = 0;
+  let paused = false;
+  let late: NodeJS.Timeout | undefined;
 
-  function end(to: "ended" | "failed", error?: unknown): void {
+  function over(to: "ended" | "failed", error?: unknown): void {
     if (state === "ended" || state === "failed") return;
     state = to;
     reason = error;
+    clearTimeout(late);
     watch.over();
     wake();
   }
@@ -41,35 +57,37 @@ export function bodyReader(message: IncomingMessage, watch: BodyWatch): Body {
     waiting?.();
   }
 
+  /** All that has come: what reads it works once for many small pieces. */
   function take(): IteratorResult<Uint8Array> | undefined {
     if (state === "failed") throw reason;
-    const piece: Buffer | null = state === "open" ? message.read() : null;
-    if (piece !== null) return { done: false, value: piece };
+    if (size > 0) {
+      const value = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, size);
+      pieces = [];
+      size = 0;
+      if (paused) flow.resume();
+      paused = false;
+      return { done: false, value };
+    }
     return state === "open" ? undefined : { done: true, value: undefined };
   }
-
-  function leave(): void {
-    state = "left";
-    let left = grace.bytes;
-    const drain = () => {
-      for (let piece = message.read(); piece !== null; piece = message.read()) left -= piece.length;
-      if (left < 0) message.destroy();
-    };
-    const timer = setTimeout(() => message.destroy(), grace.ms);
-    message.on("close", () => clearTimeout(timer));
-    message.on("readable", drain);
-    drain();
-  }
-
-  message.on("readable", wake);
-  message.on("end", () => end("ended"));
-  message.on("error", (error) => end("failed", error));
-  message.on("close", () => end("failed", new Error("the connection was closed")));
 
   return {
     get used() {
       return used;
     },
+    push(piece) {
+      size += piece.length;
+      if (state === "open") {
+        pieces.push(piece);
+        if (size > most && !paused) {
+          paused = true;
+          flow.pause();
+        }
+        wake();
+      } else if (size > grace.bytes) close();
+    },
+    end: () => over("ended"),
+    fail: (error) => over("failed", error),
     async next() {
       used = true;
       let found = take();
@@ -86,10 +104,15 @@ export function bodyReader(message: IncomingMessage, watch: BodyWatch): Body {
     },
     async return() {
       used = true;
-      if (state === "open") leave();
+      if (state === "open") {
+        state = "left";
+        pieces = [];
+        if (paused) flow.resume();
+        late = setTimeout(close, grace.ms);
+        if (size > grace.bytes) close();
+      }
       return { done: true, value: undefined };
     },
-    fail: (error) => end("failed", error),
     [Symbol.asyncIterator]() {
       return this;
     },

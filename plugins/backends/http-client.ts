@@ -1,6 +1,7 @@
-/** The client behind http.ts: node:http with connections kept alive, a limit on silence, aborts, and the way to a proxy. */
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
+/** The client behind http.ts: undici, with a limit on silence, aborts, and the way to a proxy. */
+
+import type { Client as ClientType } from "undici";
+import { type Connection, connections } from "./connections.ts";
 import { BackendError } from "./error.ts";
 import type { HttpOptions, ProviderFetch } from "./http.ts";
 import { type Body, type BodyWatch, bodyReader } from "./http-body.ts";
@@ -8,9 +9,10 @@ import { responseOf } from "./http-response.ts";
 import { type Route, router } from "./proxy.ts";
 
 /** What `providerFetch` documents. */
-export function client(options: HttpOptions): ProviderFetch {
+export function client(options: HttpOptions, Client: typeof ClientType): ProviderFetch {
   const idle = options.idle ?? 120_000;
   const route = router(options.env ?? process.env);
+  const pool = connections(Client);
   return async (input, init = {}) => {
     const url = new URL(typeof input === "object" && "url" in input ? input.url : input);
     const sent: Sent = {
@@ -22,11 +24,11 @@ export function client(options: HttpOptions): ProviderFetch {
     sent.signal?.throwIfAborted();
     const way = route(url);
     try {
-      return await exchange(url, sent, way, idle);
+      return await exchange(url, sent, way, pool.take(way), idle);
     } catch (error) {
       // The server had closed a kept connection before the request was on it: nothing was done, and a new one serves.
       if (!(error instanceof StaleConnection)) throw error;
-      return exchange(url, sent, { ...way, agent: way.fresh() }, idle);
+      return exchange(url, sent, way, pool.take(way, true), idle);
     }
   };
 }
@@ -34,14 +36,24 @@ export function client(options: HttpOptions): ProviderFetch {
 interface Sent {
   method: string;
   headers: Record<string, string>;
-  body: string | Uint8Array | undefined;
+  body: string | Uint8Array | null;
   signal: AbortSignal | undefined;
 }
 
 class StaleConnection extends Error {}
 
-function exchange(url: URL, { method, headers, body, signal }: Sent, way: Route, idle: number): Promise<Response> {
+/** How a connection fails that the other side has closed. */
+const closed = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"];
+
+function exchange(
+  url: URL,
+  { method, headers, body, signal }: Sent,
+  way: Route,
+  connection: Connection,
+  idle: number,
+): Promise<Response> {
   return new Promise((resolve, reject) => {
+    const { client, used } = connection;
     let reader: Body | undefined;
     let waiting = true;
     let waits = 0;
@@ -71,27 +83,37 @@ function exchange(url: URL, { method, headers, body, signal }: Sent, way: Route,
       watch.over();
       reader?.fail(error);
       reject(error);
-      request.destroy();
+      void client.destroy();
     };
 
-    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-    const request = send({ ...way.target, method, headers: { ...headers, ...way.headers }, agent: way.agent });
     signal?.addEventListener("abort", stop, { once: true });
-    request.on("error", (error: NodeJS.ErrnoException) => {
-      const stale = request.reusedSocket && !reader && (error.code === "ECONNRESET" || error.code === "EPIPE");
-      fail(stale ? new StaleConnection() : error);
-    });
-    request.on("response", (message) => {
-      watch.rests();
-      reader = bodyReader(message, watch);
-      resolve(responseOf(url, message, reader));
-    });
-    request.end(body);
+    client.dispatch(
+      { method: method as "POST", path: way.path, headers: { ...headers, ...way.headers }, body },
+      {
+        onRequestStart() {},
+        onResponseStart(controller, status, fields, statusText = "") {
+          // 103 and the like: the response is still to come
+          if (status < 200) return;
+          watch.rests();
+          reader = bodyReader(controller, watch, () => void client.destroy());
+          resolve(responseOf(url, { status, statusText, fields }, reader));
+        },
+        onResponseData: (_, piece) => reader?.push(piece),
+        onResponseEnd() {
+          reader?.end();
+          connection.done();
+        },
+        onResponseError(_, error: NodeJS.ErrnoException) {
+          const stale = used && !reader && closed.includes(error.code ?? "");
+          fail(stale ? new StaleConnection() : error);
+        },
+      },
+    );
   });
 }
 
-function payload(body: unknown): string | Uint8Array | undefined {
-  if (body === undefined || body === null) return undefined;
+function payload(body: unknown): string | Uint8Array | null {
+  if (body === undefined || body === null) return null;
   if (typeof body === "string" || body instanceof Uint8Array) return body;
   if (body instanceof URLSearchParams) return body.toString();
   throw new TypeError("http: the body of a request is text or bytes");

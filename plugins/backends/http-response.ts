@@ -1,5 +1,4 @@
 /** A response in the shape of `fetch`. What costs (Headers, web streams) is made when it is asked for. */
-import type { IncomingMessage } from "node:http";
 import type { Body } from "./http-body.ts";
 
 const bodies = new WeakMap<object, Body>();
@@ -11,8 +10,14 @@ export function bodyBytes(response: Response): AsyncIterable<Uint8Array> {
 
 async function* none(): AsyncGenerator<Uint8Array> {}
 
-export function responseOf(url: URL, message: IncomingMessage, body: Body): Response {
-  const status = message.statusCode ?? 0;
+/** What comes before a body. `fields`: names in lower case. */
+export interface Head {
+  status: number;
+  statusText: string;
+  fields: Record<string, string | string[] | undefined>;
+}
+
+export function responseOf(url: URL, { status, statusText, fields }: Head, body: Body): Response {
   let headers: Headers | undefined;
   let stream: ReadableStream<Uint8Array> | undefined;
 
@@ -27,12 +32,12 @@ export function responseOf(url: URL, message: IncomingMessage, body: Body): Resp
   const response = {
     url: url.href,
     status,
-    statusText: message.statusMessage ?? "",
+    statusText,
     ok: status >= 200 && status < 300,
     redirected: false,
     type: "basic" as const,
     get headers() {
-      headers ??= headersOf(message.rawHeaders);
+      headers ??= headersOf(fields);
       return headers;
     },
     get body() {
@@ -61,9 +66,10 @@ function refuse(what: string): never {
   throw new TypeError(`http: ${what} of a response is not offered`);
 }
 
-function headersOf(raw: readonly string[]): Headers {
+function headersOf(fields: Head["fields"]): Headers {
   const headers = new Headers();
-  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(raw[at] ?? "", raw[at + 1] ?? "");
+  for (const [name, values = []] of Object.entries(fields))
+    for (const value of [values].flat()) headers.append(name, value);
   return headers;
 }
 

@@ -22,7 +22,16 @@ export type ProviderFetch = (url: string | URL | Request, init?: RequestInit) =>
 export function providerFetch(options: HttpOptions = {}): ProviderFetch {
   let made: Promise<ProviderFetch> | undefined;
   return async (...request) => {
-    made ??= import("./http-client.ts").then(({ client }) => client(options));
+    made ??= load(options);
     return (await made)(...request);
   };
+}
+
+/** Of undici one file: its index loads its own fetch, web sockets and caches, too, three quarters of the time. */
+async function load(options: HttpOptions): Promise<ProviderFetch> {
+  const [{ client }, { default: Client }] = await Promise.all([
+    import("./http-client.ts"),
+    import("undici/lib/dispatcher/client.js"),
+  ]);
+  return client(options, Client);
 }

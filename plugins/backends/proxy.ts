@@ -1,57 +1,36 @@
 /** Which way a request goes: straight, or through the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name. */
-import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
-import type { Duplex } from "node:stream";
+import { request as httpRequest } from "node:http";
+import { isIP, isIPv6 } from "node:net";
 import { connect as tlsConnect } from "node:tls";
-import { urlToHttpOptions } from "node:url";
+import type { buildConnector } from "undici";
 import { BackendError } from "./error.ts";
 
 export interface Route {
-  /** For `request` of node:http or node:https. */
-  readonly target: RequestOptions;
+  /** Requests with the same key can use one connection. */
+  readonly key: string;
+  /** Of the server, or the proxy, that is connected to. */
+  readonly origin: string;
+  /** In the request line. */
+  readonly path: string;
+  /** On top of the request's own. */
   readonly headers: Record<string, string>;
-  readonly agent: HttpAgent;
-  /** An agent whose connections are new and used once. */
-  fresh(): HttpAgent;
+  /** Makes the connection, where that takes more than an address. */
+  readonly connect?: buildConnector.connector;
 }
 
-/** Free connections are closed after this many milliseconds: routers forget silent ones, and servers close them. */
-const kept = { keepAlive: true, timeout: 55_000, scheduling: "lifo" } as const;
-const once = { keepAlive: false } as const;
-
-type Keep = typeof kept | typeof once;
-
-/** One set of connections. The variables are looked at for each request, lower case first. */
-export function router(env: NodeJS.ProcessEnv): (url: URL) => Route {
-  const agents = new Map<string, HttpAgent>();
-  const agentFor = (key: string, make: (keep: Keep) => HttpAgent) => {
-    let agent = agents.get(key);
-    if (!agent) {
-      agent = make(kept);
-      agents.set(key, agent);
-    }
-    return { agent, fresh: () => make(once) };
-  };
-  return (url) => {
+/** The variables are looked at for each request, lower case first. */
+export const router =
+  (env: NodeJS.ProcessEnv) =>
+  (url: URL): Route => {
     const proxy = proxyFor(url, env);
-    const secure = url.protocol === "https:";
-    if (!proxy)
-      return {
-        target: urlToHttpOptions(url),
-        headers: {},
-        ...agentFor(url.protocol, (keep) => (secure ? new HttpsAgent(keep) : new HttpAgent(keep))),
-      };
-    if (secure) {
-      const through = agentFor(`${url.protocol} ${proxy.href}`, (keep) => new TunnelAgent(proxy, keep));
-      return { target: urlToHttpOptions(url), headers: {}, ...through };
-    }
-    return {
-      target: { ...address(proxy), path: url.href },
-      headers: { host: url.host, ...authorization(proxy) },
-      ...agentFor("http:", (keep) => new HttpAgent(keep)),
-    };
+    const { origin } = url;
+    const path = url.pathname + url.search;
+    if (!proxy) return { key: origin, origin, path, headers: {} };
+    if (url.protocol === "https:")
+      return { key: `${origin} ${proxy.href}`, origin, path, headers: {}, connect: tunnel(proxy) };
+    const headers = { host: url.host, ...authorization(proxy) };
+    return { key: proxy.origin, origin: proxy.origin, path: origin + path, headers };
   };
-}
 
 /** The proxy of a URL, or undefined. Loopback addresses are never asked for at a proxy. Throws BackendError `badRequest`. */
 export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
@@ -90,35 +69,35 @@ function authorization(proxy: URL): Record<string, string> {
   return { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
-type Connected = (error: Error | null, socket?: Duplex) => void;
-
 /** Connections to servers through a tunnel that the proxy opens. */
-class TunnelAgent extends HttpsAgent {
-  readonly #proxy: URL;
-  constructor(proxy: URL, keep: Keep) {
-    super(keep);
-    this.#proxy = proxy;
-  }
-
-  override createConnection(
-    options: { host?: string; port?: number; servername?: string },
-    done: Connected,
-  ): undefined {
-    const { host = "", port = 443 } = options;
-    const authority = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+const tunnel =
+  (proxy: URL): buildConnector.connector =>
+  ({ hostname, port, servername }, done) => {
+    const authority = `${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port || 443}`;
     const asked = httpRequest({
-      ...address(this.#proxy),
+      ...address(proxy),
       method: "CONNECT",
       path: authority,
-      headers: { host: authority, ...authorization(this.#proxy) },
+      headers: { host: authority, ...authorization(proxy) },
       agent: false,
     });
-    asked.on("error", done);
+    const failed = (error: Error) => done(error, null);
+    asked.on("error", failed);
     asked.on("connect", (response, socket) => {
-      if (response.statusCode === 200) return done(null, tlsConnect({ ...options, socket }));
-      socket.destroy();
-      done(new Error(`the proxy ${this.#proxy.host} answered ${response.statusCode} to CONNECT`));
+      if (response.statusCode !== 200) {
+        socket.destroy();
+        return failed(new Error(`the proxy ${proxy.host} answered ${response.statusCode} to CONNECT`));
+      }
+      const named = servername ?? (isIP(hostname) ? undefined : hostname);
+      const secure = tlsConnect({
+        ...{ socket, host: hostname, ALPNProtocols: ["http/1.1"] },
+        ...(named === undefined ? {} : { servername: named }),
+      });
+      secure.once("error", failed);
+      secure.once("secureConnect", () => {
+        secure.off("error", failed);
+        done(null, secure);
+      });
     });
     asked.end();
-  }
-}
+  };

@@ -33,17 +33,15 @@ does between two items comes behind it. A \`bus\` wakes its readers without any 
 ## What a tool step is made of
 
 The bare loop forks a small process and asks nobody whether it may. Of the time between the end of a response and the next request, a
-seventh is the program itself (a script of \`sh\`, which becomes bash), a tenth its start within its sandbox, a tenth the way to
+fifth is the program itself (bash, where the bare loop has dash), a tenth its start within its sandbox, a tenth the way to
 toolsrv and back. To look whether anything has changed that its rules came from, to read which tools there are, and the provider's package take some seven
 hundredths each or less; the rest is to read the response, to write down what happened, and to make the request. Nothing of it grows with the
 turn but the request itself.
 
 ## What a streamed turn is made of
 
-A process that only takes the same reply with node:http, cuts it into events, parses them and writes their text to a socket takes three
-times as long as the plain pair with 1 KB an event. Half of that is node:http, which copies each chunk of a body into a buffer of its own, and
-all of them have to be collected: with its own reader of chunks, on the bare socket, such a process takes half the time with 1 KB an event, and
-a third with small ones.
+A process that only takes the same reply with undici, cuts it into events, parses them and writes their text to a socket takes twice
+as long as the plain pair with 1 KB an event; with node:http it would take three to four times as long (docs/decisions/016).
 
 What a turn adds is the log, which encodes the text at its place and is written 1 MB at a time, and a reader that asks for 64 KB at a
 time. Pieces that came together leave a turn of the event loop between them, else a reader would get a tenth of what comes. A long

@@ -267,6 +267,46 @@ test("HTTPS_PROXY: requests go through the tunnel, on one connection", async () 
   expect(await failure(strict("https://models.test/"))).toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
 });
 
+test("HTTPS_PROXY: an address is asked for as one, and verified as one", async () => {
+  const asked: string[] = [];
+  const secure = createSecureServer({ cert: certificate, key: privateKey }, (_, res) => res.end("inside"));
+  const port = await listen(secure);
+  const { server, url } = await serve(() => {});
+  server.on("connect", (req, socket) => {
+    asked.push(`${req.url}`);
+    const inner = connect(port, "127.0.0.1");
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    inner.pipe(socket).pipe(inner);
+    socket.on("error", () => {});
+  });
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+  const fetch = providerFetch({ env: { https_proxy: url } });
+  for (const host of ["[2001:db8::1]", "192.0.2.1:8443"])
+    expect(await read(await fetch(`https://${host}/`))).toBe("inside");
+  expect(asked).toEqual(["[2001:db8::1]:443", "192.0.2.1:8443"]);
+});
+
+test("an interim response is not the response, and a body that waits stops the server", async () => {
+  let written = 0;
+  const { url } = await serve((_, res) => {
+    res.writeEarlyHints({ link: "</a>; rel=preload" });
+    const more = () => {
+      while (written < 64 << 20) {
+        written += 1 << 20;
+        if (!res.write(Buffer.alloc(1 << 20, "x"))) return res.once("drain", more);
+      }
+      res.end();
+    };
+    more();
+  });
+  const response = await providerFetch()(url);
+  expect(response.status).toBe(200);
+  await sleep(200);
+  const before = written;
+  expect(before).toBeLessThan(32 << 20);
+  expect((await read(response)).length).toBe(64 << 20);
+});
+
 test("a proxy that is none is named without its value", async () => {
   const fetch = providerFetch({ env: { HTTPS_PROXY: "socks5://me:secret@host" } });
   const error = (await failure(fetch("https://models.test/"))) as Error;

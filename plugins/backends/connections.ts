@@ -1,0 +1,58 @@
+/** Connections to servers, kept for the next request. Each is an undici Client, and serves one request at a time. */
+import type { Client } from "undici";
+import type { Route } from "./proxy.ts";
+
+export interface Connection {
+  readonly client: Client;
+  /** It has served a request, and the server has not closed it since. */
+  readonly used: boolean;
+  /** The response is over: it may serve another one. */
+  done(): void;
+}
+
+export interface Connections {
+  /** For one request along `way`. `fresh`: none that was used before. */
+  take(way: Route, fresh?: boolean): Connection;
+}
+
+const options = {
+  // Routers forget silent connections, and servers close them.
+  ...{ keepAliveTimeout: 55_000, keepAliveMaxTimeout: 55_000 },
+  // Silence is measured by who waits for something: http-client.ts.
+  ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
+  allowH2: false,
+};
+
+export function connections(Connected: typeof Client): Connections {
+  /** The last used first: the others may grow old. */
+  const free = new Map<string, Connection[]>();
+
+  const make = ({ key, origin, connect }: Route): Connection => {
+    const client = new Connected(origin, { ...options, ...(connect ? { connect } : {}) });
+    let used = false;
+    client.on("disconnect", () => {
+      used = false;
+      const others = (free.get(key) ?? []).filter((one) => one !== connection);
+      if (others.length > 0) free.set(key, others);
+      else free.delete(key);
+    });
+    const connection: Connection = {
+      client,
+      get used() {
+        return used;
+      },
+      done() {
+        if (!client.stats.connected) return;
+        used = true;
+        free.set(key, [...(free.get(key) ?? []), connection]);
+      },
+    };
+    return connection;
+  };
+
+  return {
+    take(way, fresh = false) {
+      return (fresh ? undefined : free.get(way.key)?.pop()) ?? make(way);
+    },
+  };
+}
