@@ -1,4 +1,4 @@
-import { symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { postTool, preTool } from "#plugins/agent";
@@ -124,7 +124,8 @@ test("edits of one file under several spellings run one after the other", async 
   writeFileSync(join(cwd, "f"), "");
   symlinkSync(join(cwd, "f"), join(cwd, "link"));
   symlinkSync(cwd, join(cwd, "here"));
-  const spellings = ["f", "./f", "here/f", "link", join(cwd, "f"), `${cwd}/x/../f`];
+  linkSync(join(cwd, "f"), join(cwd, "other"));
+  const spellings = ["f", "./f", "here/f", "link", "other", join(cwd, "f"), `${cwd}/x/../f`];
   model.replies = [calls(...spellings.map((path) => call("touch", { path }))), say("ok")];
   await fs.write(`${A}/prompt`, "go");
   await idle();
