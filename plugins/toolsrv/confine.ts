@@ -10,6 +10,8 @@ export interface Confined {
   env: Record<string, string>;
   /** Before the command that starts toolsrv. */
   around: string[];
+  /** What the paths in there lead to now: inside, they lead there for good, whatever takes their place. */
+  bound?: string;
   /** For a spawner thread. */
   rules?: Rules;
   /** Before the tool's own command. */
@@ -59,5 +61,6 @@ function enforcing(confinement: Confinement, { entry, toolDirs }: Options, hooks
   const own = [packageRoot(), dirname(entry), ...nodeDirs(), ...toolDirs(), "/usr", "/lib", "/lib64"];
   const unshareNetwork = found.landlock === 0 && rules.network === "none";
   const [, ...words] = bwrapWords(rules, { own, unshareNetwork, hooks });
-  return { ...plain, around: [program, ...words], ...(found.landlock > 0 ? { rules: rulesInside(rules) } : {}) };
+  const bound = rules.grants.map(({ id }) => id).join(" ");
+  return { ...plain, around: [program, ...words], bound, ...(found.landlock > 0 ? { rules: rulesInside(rules) } : {}) };
 }

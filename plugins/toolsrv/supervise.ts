@@ -4,7 +4,7 @@ import { messageOf } from "#core";
 import type { Sockets } from "#plugins/identity";
 import { callOver, notStarted } from "./call.ts";
 import { type Child, startChild } from "./child.ts";
-import { confine } from "./confine.ts";
+import { type Confined, confine } from "./confine.ts";
 import { type Confinement, firstNote, type Isolation, unsandboxed } from "./isolation.ts";
 import { knownLibc, lostWithout } from "./libc.ts";
 import type { Processes } from "./processes.ts";
@@ -80,8 +80,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   };
 
   /** The running toolsrv of a slot, or a new one. One that died is forgotten, so that the next call starts another. */
-  const childOf = (slot: Slot, around: readonly string[]): Promise<Child> => {
-    const key = around.join("\0");
+  const childOf = (slot: Slot, { around = [], bound = "" }: Partial<Confined> = {}): Promise<Child> => {
+    const key = [...around, bound].join("\0");
     const known = slot.children.get(key);
     if (known) {
       slot.children.delete(key);
@@ -152,7 +152,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
         ...{ env: { ...confined?.env, ...request.env }, rules: confined?.rules, wrap: confined?.wrap },
       };
       for (let attempt = 0; attempt < 3; attempt++) {
-        const child = await childOf(slot, confined?.around ?? []);
+        const child = await childOf(slot, confined);
         const result = await (request.background ? processes.start(child, body) : callOver(child, body, on));
         if (result) return result;
       }
@@ -174,7 +174,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     const known = slot.warm.get(agent.agent);
     if (known?.place === place && [...slot.children.values()].includes(known.child)) return;
     const { confined } = await ready(slot, agent);
-    const child = childOf(slot, confined?.around ?? []);
+    const child = childOf(slot, confined);
     await (await child).client.rdwr("ctl", `warm ${JSON.stringify(confined?.rules ?? null)}`);
     slot.warm.set(agent.agent, { place, child });
   };

@@ -1,9 +1,19 @@
 /** What bubblewrap is told, and what a tool server inside of it is like. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bwrapWords, rulesInside, unconfinedRules } from "#plugins/sandbox";
+import type { Found } from "../../../plugins/toolsrv/provider.ts";
 import { until } from "../toolsrv/processes.ts";
 import { here } from "./gate.ts";
 import { type Place, place } from "./runner.ts";
@@ -95,6 +105,19 @@ describe.skipIf(!here.bwrap)("a tool server inside", () => {
     await p.shell("echo kept > /tmp/mine");
     expect((await p.shell("touch x; ls /tmp", { sandbox: "readonly" })).content).toMatch(/denied|Read-only/i);
     expect((await p.shell("cat /tmp/mine")).content).toBe("kept");
+  });
+
+  test.each([
+    ["with", "bwrap" as const, undefined],
+    ["without", "bwrap" as const, async (): Promise<Found> => ({ provider: "bwrap", why: "a test", landlock: 0 })],
+  ])("%s Landlock a directory that was made anew is the one that calls work in", async (_, wanted, find) => {
+    await p.close();
+    p = place({ wanted, ...(find ? { find } : {}) });
+    expect((await p.shell("pwd")).content).toBe(p.cwd);
+    renameSync(p.cwd, `${p.cwd}.old`);
+    mkdirSync(p.cwd);
+    expect(await p.shell("touch here; pwd")).toMatchObject({ status: "ok", content: p.cwd });
+    expect([readdirSync(p.cwd), readdirSync(`${p.cwd}.old`)]).toEqual([["here"], []]);
   });
 
   test("killed, it takes everything with it, also what detached itself and emptied its environment", async () => {
