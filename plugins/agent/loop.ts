@@ -1,5 +1,6 @@
 /** Runs turns one after the other until nothing is left to do. Queueing, stopping and pausing decide what is next. */
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { messageOf, NineError } from "#core";
 import type { Asker } from "./asker.ts";
 import { guards } from "./guards.ts";
@@ -96,8 +97,11 @@ export function start(rt: Runtime): void {
 
 function newTurn(rt: Runtime): Turn {
   const [item] = rt.queue;
+  const controller = new AbortController();
+  // Each call of a reply listens while it runs, however many they are.
+  setMaxListeners(0, controller.signal);
   rt.turn = {
-    controller: new AbortController(),
+    controller,
     depth: item?.depth ?? 0,
     item: item?.id ?? "",
     errand: item?.errand,

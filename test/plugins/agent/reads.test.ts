@@ -1,6 +1,7 @@
 import { linkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
 import { postTool, preTool } from "#plugins/agent";
 import { ok, startAgent, tempDir, tool } from "./kit.ts";
 import { call, calls, say } from "./model.ts";
@@ -105,6 +106,23 @@ test("edits of different files and reads run side by side", async () => {
   await fs.write(`${A}/prompt`, "go");
   await idle();
   expect(state.most).toBe(8);
+});
+
+test("many calls side by side are no leak that Node would warn of", async () => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error) => void warnings.push(warning);
+  process.on("warning", warn);
+  onTestFinished(() => void process.off("warning", warn));
+  const { fs, A, model, idle } = await startAgent({
+    hooks: (api) => {
+      api.on(preTool, async () => void (await sleep(20)));
+      api.on(postTool, async () => void (await sleep(20)));
+    },
+  });
+  model.replies = [calls(...Array.from({ length: 30 }, (_, n) => call("look", { n }))), say("ok")];
+  await fs.write(`${A}/prompt`, "go");
+  await idle();
+  expect(warnings).toEqual([]);
 });
 
 test("edits of one file under several spellings run one after the other", async () => {
