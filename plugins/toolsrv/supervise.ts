@@ -80,8 +80,9 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   };
 
   /** The running toolsrv of a slot, or a new one. One that died is forgotten, so that the next call starts another. */
-  const childOf = (slot: Slot, { around = [], bound = "" }: Partial<Confined> = {}): Promise<Child> => {
-    const key = [...around, bound].join("\0");
+  const childOf = (slot: Slot, confined: Confined | undefined): Promise<Child> => {
+    const { around = [] } = confined ?? {};
+    const key = keyOf(confined);
     const known = slot.children.get(key);
     if (known) {
       slot.children.delete(key);
@@ -174,6 +175,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     const known = slot.warm.get(agent.agent);
     if (known?.place === place && [...slot.children.values()].includes(known.child)) return;
     const { confined } = await ready(slot, agent);
+    // None is ended for one that may not be needed.
+    if (slot.children.size >= most && !slot.children.has(keyOf(confined))) return;
     const child = childOf(slot, confined);
     await (await child).client.rdwr("ctl", `warm ${JSON.stringify(confined?.rules ?? null)}`);
     slot.warm.set(agent.agent, { place, child });
@@ -240,6 +243,9 @@ function nativeLine(): string {
   if (!native) return "native=not known before the first tool runs\n";
   return native.libc ? "native=koffi\n" : `native=off (${native.missing}): ${lostWithout}\n`;
 }
+
+/** Tells the tool servers of a session apart. */
+const keyOf = ({ around = [], bound = "" }: Partial<Confined> = {}): string => [...around, bound].join("\0");
 
 /** Whether calls or processes run there, or ended calls have left some. */
 async function isBusy(child: Child): Promise<boolean> {

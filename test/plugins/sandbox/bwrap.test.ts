@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bwrapWords, rulesInside, unconfinedRules } from "#plugins/sandbox";
 import type { Found } from "../../../plugins/toolsrv/provider.ts";
@@ -118,6 +119,21 @@ describe.skipIf(!here.bwrap)("a tool server inside", () => {
     mkdirSync(p.cwd);
     expect(await p.shell("touch here; pwd")).toMatchObject({ status: "ok", content: p.cwd });
     expect([readdirSync(p.cwd), readdirSync(`${p.cwd}.old`)]).toEqual([["here"], []]);
+  });
+
+  test("none is ended for one that is only made ready, for a call for one that was not used for longest", async () => {
+    const cwds = Array.from({ length: 9 }, (_, n) => join(p.cwd, `${n}`));
+    for (const cwd of cwds) mkdirSync(cwd);
+    const last = cwds.pop() as string;
+    // its /tmp is its own
+    for (const cwd of cwds) expect((await p.shell("touch /tmp/mark", { cwd })).status).toBe("ok");
+    const marks = async () => (await p.shell("ls /tmp", { cwd: cwds[0] as string })).content;
+    await p.shell("true", { cwd: cwds[1] as string });
+    p.runner.warm({ session: p.session, agent: "a-1", cwd: last, profiles: [] });
+    await sleep(1_000);
+    expect(await marks()).toContain("mark");
+    for (const cwd of [...cwds.slice(1), last]) await p.shell("true", { cwd });
+    expect(await marks()).not.toContain("mark");
   });
 
   test("killed, it takes everything with it, also what detached itself and emptied its environment", async () => {
