@@ -1,4 +1,4 @@
-/** One toolsrv process and the watchdog beside it. */
+/** One toolsrv process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -8,6 +8,7 @@ import { type Client, clientOver, namespaceDir } from "#core/client";
 import { toolEnv } from "./env.ts";
 import { adoptOrphans } from "./reap.ts";
 import { cookieOf, cookieVariable, sweep } from "./sweep.ts";
+import { watched } from "./watchdog.ts";
 
 export interface Child {
   readonly client: Client;
@@ -27,23 +28,6 @@ export interface ChildOptions {
   /** Words before its command: a program that confines it from outside. */
   around?: readonly string[];
 }
-
-/**
- * The last line of defence, for the case that daemon and toolsrv are both killed: a shell in a session of its own that waits
- * on a pipe from the daemon. A line means that all is well; the end of the pipe without one means that the daemon died.
- */
-const watchdog = `
-if read -r _; then exit 0; fi
-sleep 0.7
-for round in 1 2 3 4 5; do
-  found=0
-  for file in $(grep -lsF "${cookieVariable}=$1" /proc/[0-9]*/environ); do
-    pid=\${file#/proc/}
-    kill -9 "\${pid%/environ}" 2>/dev/null && found=1
-  done
-  [ $found = 0 ] && exit 0
-done
-`;
 
 /** Tool servers of this process that have not ended. */
 const alive = new Set<number>();
@@ -72,11 +56,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     throw new Error(`toolsrv did not start: ${messageOf(error)}`);
   }
   alive.add(pid);
-  const guard = startWatchdog(cookie, env);
+  const unwatch = watched();
   const gone = exited.then(async () => {
     alive.delete(pid);
     await sweep({ cookie, adoptedBut: alive });
-    guard.stdin?.end("done\n");
+    unwatch();
   });
   const connection = child.stdio[3] as Duplex;
   connection.on("error", () => {});
@@ -98,19 +82,6 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     const detail = lastWords().trim().split("\n").at(-1) || (error as Error).message;
     throw new Error(`toolsrv did not start: ${detail}`);
   }
-}
-
-function startWatchdog(cookie: string, env: Record<string, string>): ChildProcess {
-  const guard = spawn("/bin/sh", ["-c", watchdog, "ollie-watchdog", cookie], {
-    cwd: "/",
-    detached: true,
-    env: { PATH: env.PATH ?? "/usr/bin:/bin" },
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  guard.on("error", () => {});
-  guard.stdin?.on("error", () => {});
-  guard.unref();
-  return guard;
 }
 
 async function within<T>(ms: number, exited: Promise<void>, work: Promise<T>): Promise<T> {

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The variable that marks every process of a toolsrv: a cookie for itself, `{cookie}.{agent}.{n}.` for those of one call. */
 export const cookieVariable = "OLLIE_PROC";
 
-/** A new cookie; it says which daemon it belongs to, and where that number means it: `{pid}-{start time}-{pid namespace}-{uuid}`. */
-export const cookieOf = (daemon: number): string =>
-  `${daemon}-${startTime(daemon) ?? 0}-${namespaceOf("self")}-${randomUUID()}`;
+/** A new cookie: `{mark of its daemon}{uuid}`. */
+export const cookieOf = (daemon: number): string => markOf(daemon) + randomUUID();
+
+/** What all cookies of a daemon begin with: which it is, and where that number means it. `{pid}-{start time}-{pid namespace}-` */
+export const markOf = (daemon: number): string => `${daemon}-${startTime(daemon) ?? 0}-${namespaceOf("self")}-`;
 
 /** The number of a process's pid namespace: a container has its own. 0: it can not be told. */
 function namespaceOf(pid: number | "self"): string {

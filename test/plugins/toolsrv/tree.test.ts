@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -85,6 +85,24 @@ describe("toolsrv's tree", () => {
     expect((await run("c2", "-x; echo no option")).content).toContain("no option");
     const long = await run("c3", `: ${"x".repeat(120_000)}\necho all of it`);
     expect(long).toEqual({ status: "ok", content: "all of it", exitCode: 0 });
+  });
+
+  test("one watchdog watches over all tool servers, as long as there is one", async () => {
+    const watchdogs = () =>
+      members({ root: process.pid }).filter((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("ollie-watchdog"),
+      );
+    const [only] = watchdogs();
+    const others = await Promise.all([1, 2].map(() => startChild({ entry, toolDirs: [], startLimit: 20_000 })));
+    expect(watchdogs()).toEqual([only]);
+    // The next one has another where it was ended.
+    process.kill(only as number, "SIGKILL");
+    await until(() => watchdogs().length === 0);
+    await sleep(50); // Node takes its status a moment later
+    const last = await startChild({ entry, toolDirs: [], startLimit: 20_000 });
+    expect(watchdogs()).toHaveLength(1);
+    for (const one of [...others, last]) await one.close();
+    expect(watchdogs()).toHaveLength(1);
   });
 
   test("programs may open as many files as is usual, not as many as Node may", async () => {
