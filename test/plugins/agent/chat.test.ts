@@ -210,6 +210,8 @@ test("a log that can not begin anew grows on, and the disk's error is told", asy
   expect(errors).toEqual([expect.stringContaining("EISDIR"), expect.stringContaining("EISDIR")]);
   log.block("user", "on");
   expect(log.raw.tail(100).toString()).toContain("\non\n");
+  log.raw.end();
+  await log.raw.flush();
 });
 
 test("content that looks like an end mark does not close what a crash tore", async () => {
