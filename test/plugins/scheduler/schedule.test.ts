@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ToolScope } from "#plugins/scheduler";
 import { schedule } from "../../../plugins/scheduler/schedule.ts";
 
@@ -91,5 +91,23 @@ describe("schedule", () => {
     const [first, second] = schedule([bad, job("b", "global")], new AbortController().signal, () => "not started");
     await expect(first).rejects.toThrow("broken");
     expect(await second).toBe("b");
+  });
+
+  test("what is waited for grows with the calls, not with their square", async () => {
+    let waits = 0;
+    const { allSettled } = Promise;
+    vi.spyOn(Promise, "allSettled").mockImplementation(((values: Promise<unknown>[]) => {
+      waits += values.length;
+      return allSettled.call(Promise, values);
+    }) as never);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const scopes = ["global", "read", "write"] as const;
+    const jobs = Array.from({ length: 3000 }, (_, n) => {
+      const scope = scopes[Math.floor(n / 10) % 3] as ToolScope;
+      return { scope, ...(scope === "write" ? { resource: `${n % 2}` } : {}), run: async () => n };
+    });
+    const results = await Promise.all(schedule(jobs, new AbortController().signal, () => -1));
+    expect(results).toEqual(jobs.map((_, n) => n));
+    expect(waits).toBeLessThan(3 * jobs.length);
   });
 });
