@@ -108,10 +108,10 @@ export function restoreAgent(
   if (rt.history.held > 0) deps.histories.used(rt);
   const notes = [
     running && rt.history.length > 0 ? "the server ended in the middle of a turn" : "",
-    cut > 0 ? `${cut} calls were interrupted` : "",
+    cut > 0 ? `${cut} ${cut === 1 ? "call was" : "calls were"} interrupted` : "",
     loaded.dropped > 0 ? `${loaded.dropped} messages of the saved history could not be used` : "",
     missing > 0 ? `${missing} changes are missing from the journal` : "",
-    rt.held ? `${rt.queue.length} prompts wait (ctl resume)` : "",
+    rt.held ? `${rt.queue.length} ${rt.queue.length === 1 ? "prompt waits" : "prompts wait"} (ctl resume)` : "",
   ].filter((note) => note !== "");
   if (notes.length > 0) {
     info(rt, `restored: ${notes.join("; ")}`);

@@ -1,8 +1,8 @@
 /** Lines of a body, as they come: any cut, CRLF, blank lines, a last one without an end. */
 
-const longest = 4 * 1024 * 1024;
+const longest = 16 * 1024 * 1024;
 
-/** A batch for each piece, which may be empty. Throws RangeError for a line over 4 Mi characters. */
+/** A batch for each piece, which may be empty. Throws RangeError for a line over 16 Mi characters. */
 export async function* lineBatches(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -2,12 +2,12 @@
 import { messageOf, NineError, OllieError } from "#core";
 import type { Backend, BackendFactory, Backends, Choice } from "#plugins/backends";
 import { isCredential } from "#plugins/sessions";
+import { nearest } from "./explain.ts";
 import { ledger } from "./ledger.ts";
 import { modelLists } from "./lists.ts";
 import { rowOf } from "./prices.ts";
 import { served } from "./served.ts";
 import { tables } from "./tables.ts";
-import { nearest } from "./unknown-model.ts";
 
 /** Where nothing names a backend, the first of these that can be used; those that are not here come last. */
 const preferred = ["anthropic", "openai", "openrouter", "gemini", "ollama", "script"];
@@ -100,7 +100,8 @@ export function registry(options: RegistryOptions = {}): Registry {
       const why = check && model ? await factory.refuses?.(model) : undefined;
       if (why !== undefined) throw new NineError(why);
       const made: Backend = await factory.create({ model: await modelOf(factory, model) });
-      return served(made, { list: () => list(factory), tables: known, ledger: used });
+      const { credentials } = factory;
+      return served(made, { list: () => list(factory), credentials, tables: known, ledger: used });
     },
     async models(backend) {
       options.refresh?.();

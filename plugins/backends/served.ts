@@ -1,13 +1,11 @@
 /** A backend as the registry gives it out: its requests are priced and counted, and its word on its window is checked. */
 import type { Backend, StreamEvent, Usage } from "#plugins/backends";
+import { explainer, type Known } from "./explain.ts";
 import type { Ledger } from "./ledger.ts";
 import { costOf, plainName, rowOf } from "./prices.ts";
 import type { Tables } from "./tables.ts";
-import { explainer } from "./unknown-model.ts";
 
-export interface Service {
-  /** Models of this backend, asked for where an error blames the model. */
-  list: () => Promise<{ models: string[] }>;
+export interface Service extends Known {
   /** As they are now. */
   tables: () => Promise<Tables>;
   ledger: Ledger;
@@ -16,9 +14,9 @@ export interface Service {
 /** Milliseconds that a backend may take to tell its window. */
 const patience = 6_000;
 
-export async function served(backend: Backend, { list, tables, ledger }: Service): Promise<Backend> {
+export async function served(backend: Backend, { tables, ledger, ...known }: Service): Promise<Backend> {
   let table = await tables();
-  const explain = explainer(backend, list);
+  const explain = explainer(backend, known);
 
   /** A cost that the provider told stands. */
   function priced(usage: Usage): Usage {

@@ -17,8 +17,8 @@ export interface SseParser {
   end(): ServerEvent[];
 }
 
-/** `limit`: most characters of one line or event. Default 4 Mi. */
-export function sseParser(limit = 4 * 1024 * 1024): SseParser {
+/** `limit`: most characters of one line or event. Default 16 Mi. */
+export function sseParser(limit = 16 * 1024 * 1024): SseParser {
   // Keeps half characters for the next chunk, as a TextDecoder does that streams, for less.
   const decoder = new StringDecoder("utf8");
   let fresh = true; // nothing has come yet: a byte order mark may

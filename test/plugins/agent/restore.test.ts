@@ -65,7 +65,7 @@ test("H-020: after a crash in the middle of calls each has one result, finished 
   expect(await fs2.read(`${A}/state`)).toBe("idle\n");
   expect(await fs2.read(`${A}/stats`)).toContain("queued=1\nheld=1\n");
   expect(await chat()).toMatch(
-    /:: restored: the server ended in the middle of a turn; 1 calls were interrupted; 1 prompts wait \(ctl resume\)\n$/,
+    /:: restored: the server ended in the middle of a turn; 1 call was interrupted; 1 prompt waits \(ctl resume\)\n$/,
   );
   model2.replies = [say("fine"), say("then")];
   await fs2.write(`${A}/prompt`, "next");

@@ -166,6 +166,21 @@ test("a model that the provider does not know is answered with three of its list
   await expect(say(backend)).rejects.toBe(fails);
 });
 
+test("a key that is refused names the variables that hold it, once", async () => {
+  const refused = new BackendError("auth", "openai: 401 Incorrect API key provided: [key]", { status: 401 });
+  const missing = new BackendError("auth", "openai: OLLIE_X_KEY is not set");
+  const said = async (fails: BackendError) => {
+    const factory = { ...fake("openai", { fails }), credentials: ["OLLIE_X_KEY", "X_API_KEY", "X_ADMIN_KEY"] };
+    return say(await registryOf([factory]).create({ backend: "openai", model: "m" })).catch((error) => error);
+  };
+  expect(await said(refused)).toMatchObject({
+    kind: "auth",
+    status: 401,
+    message: `${refused.message} (check OLLIE_X_KEY or X_API_KEY, see docs/backends.md)`,
+  });
+  expect(await said(missing)).toBe(missing);
+});
+
 test("other failures, and those whose list fails too, stay as they are", async () => {
   const overflow = new BackendError("overflow", "model is too small", { status: 404 });
   const lost = new BackendError("badRequest", "not found", { status: 404 });
