@@ -4,10 +4,12 @@ import type { Route } from "./proxy.ts";
 
 export interface Connection {
   readonly client: Client;
-  /** It has served a request, and the server has not closed it since. */
+  /** It has served a request, and the server has not closed it since: where it has, the client makes another by itself. */
   readonly used: boolean;
   /** The response is over: it may serve another one. */
   done(): void;
+  /** Ends it for good, also while it is being made. */
+  close(): void;
 }
 
 export interface Connections {
@@ -19,7 +21,7 @@ const options = {
   // Routers forget silent connections, and servers close them.
   ...{ keepAliveTimeout: 55_000, keepAliveMaxTimeout: 55_000 },
   // Silence is measured by who waits for something: http-client.ts.
-  ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
+  ...{ headersTimeout: 0, bodyTimeout: 0 },
   allowH2: false,
 };
 
@@ -28,7 +30,13 @@ export function connections(Connected: typeof Client): Connections {
   const free = new Map<string, Connection[]>();
 
   const make = ({ key, origin, connect }: Route): Connection => {
-    const client = new Connected(origin, { ...options, ...(connect ? { connect } : {}) });
+    let made: { destroy(): unknown } | undefined;
+    const client = new Connected(origin, {
+      ...options,
+      connect(to, done) {
+        made = connect(to, done);
+      },
+    });
     let used = false;
     client.on("disconnect", () => {
       used = false;
@@ -45,6 +53,10 @@ export function connections(Connected: typeof Client): Connections {
         if (!client.stats.connected) return;
         used = true;
         free.set(key, [...(free.get(key) ?? []), connection]);
+      },
+      close() {
+        void client.destroy();
+        made?.destroy();
       },
     };
     return connection;

@@ -20,6 +20,9 @@ const byType: readonly (readonly [RegExp, BackendErrorKind])[] = [
   [/invalid_request|invalid_argument|bad_?request|not_found|model_not_found/i, "badRequest"],
 ];
 
+/** Codes of what is wrong with a request before it is sent: a URL, or what a header would hold. */
+const unsendable = new Set<unknown>(["ERR_INVALID_URL", "UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"]);
+
 /** What a failure is, from its HTTP status (undefined inside of a stream that names none) and all text of its body. */
 export function kindOf(status: number | undefined, body: string, type = ""): BackendErrorKind {
   if (status === 401 || status === 403) return noCredit.test(body) ? "quota" : "auth";
@@ -90,7 +93,7 @@ export function failures(name: string, key: string): Failures {
         return cause.message.startsWith(`${name}: `) ? cause : make(cause.kind, cause.message, { cause });
       const code = (cause as { code?: unknown } | undefined)?.code;
       const why = messageOf(cause) || (typeof code === "string" ? code : "connection failed");
-      return make("transient", `${url}: ${oneLine(why)}`);
+      return make(unsendable.has(code) ? "badRequest" : "transient", `${url}: ${oneLine(why)}`);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The body of a response: its pieces as they come, for one reader. */
 
 export interface Body extends AsyncIterableIterator<Uint8Array> {
-  /** The next piece, which is all that has come. Throws what `fail` was given, or the connection's error. */
+  /** The next piece, which is all that has come. Throws what `fail` was given, behind what came before. */
   next(): Promise<IteratorResult<Uint8Array>>;
   /** Gives the rest up: what ends within a moment leaves the connection to the next request, else it is closed. */
   return(): Promise<IteratorResult<Uint8Array>>;
@@ -9,6 +9,8 @@ export interface Body extends AsyncIterableIterator<Uint8Array> {
   end(): void;
   /** Ends it with `error`: of the connection, of the abort, or of the limit. */
   fail(error: unknown): void;
+  /** What has come and was not read is not given any more. */
+  drop(): void;
   readonly used: boolean;
 }
 
@@ -29,7 +31,7 @@ interface Flow {
 const grace = { ms: 250, bytes: 64 * 1024 };
 
 /** Bytes that may wait for a reader before no more are read from the connection. */
-const most = 64 * 1024;
+const most = grace.bytes;
 
 /** `close` closes the connection. */
 export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Body {
@@ -59,15 +61,18 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
 
   /** All that has come: what reads it works once for many small pieces. */
   function take(): IteratorResult<Uint8Array> | undefined {
-    if (state === "failed") throw reason;
-    if (size > 0) {
+    if (pieces.length > 0) {
       const value = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, size);
       pieces = [];
       size = 0;
-      if (paused) flow.resume();
-      paused = false;
+      if (paused) {
+        // More may come before it returns.
+        paused = false;
+        flow.resume();
+      }
       return { done: false, value };
     }
+    if (state === "failed") throw reason;
     return state === "open" ? undefined : { done: true, value: undefined };
   }
 
@@ -88,6 +93,9 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
     },
     end: () => over("ended"),
     fail: (error) => over("failed", error),
+    drop() {
+      pieces = [];
+    },
     async next() {
       used = true;
       let found = take();
@@ -107,9 +115,9 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
       if (state === "open") {
         state = "left";
         pieces = [];
-        if (paused) flow.resume();
-        late = setTimeout(close, grace.ms);
+        // So where it was paused.
         if (size > grace.bytes) close();
+        else late = setTimeout(close, grace.ms);
       }
       return { done: true, value: undefined };
     },

@@ -6,7 +6,7 @@ import { BackendError } from "./error.ts";
 import type { HttpOptions, ProviderFetch } from "./http.ts";
 import { type Body, type BodyWatch, bodyReader } from "./http-body.ts";
 import { responseOf } from "./http-response.ts";
-import { type Route, router } from "./proxy.ts";
+import { credentials, type Route, router } from "./proxy.ts";
 
 /** What `providerFetch` documents. */
 export function client(options: HttpOptions, Client: typeof ClientType): ProviderFetch {
@@ -17,7 +17,7 @@ export function client(options: HttpOptions, Client: typeof ClientType): Provide
     const url = new URL(typeof input === "object" && "url" in input ? input.url : input);
     const sent: Sent = {
       method: (init.method ?? "GET").toUpperCase(),
-      headers: headersOf(init.headers),
+      headers: { ...credentials(url, "authorization"), ...headersOf(init.headers) },
       body: payload(init.body),
       signal: init.signal ?? undefined,
     };
@@ -53,7 +53,6 @@ function exchange(
   idle: number,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const { client, used } = connection;
     let reader: Body | undefined;
     let waiting = true;
     let waits = 0;
@@ -78,16 +77,19 @@ function exchange(
         signal?.removeEventListener("abort", stop);
       },
     };
-    const stop = () => fail(signal?.reason);
+    const stop = () => {
+      reader?.drop();
+      fail(signal?.reason);
+    };
     const fail = (error: unknown) => {
       watch.over();
       reader?.fail(error);
       reject(error);
-      void client.destroy();
+      connection.close();
     };
 
     signal?.addEventListener("abort", stop, { once: true });
-    client.dispatch(
+    connection.client.dispatch(
       { method: method as "POST", path: way.path, headers: { ...headers, ...way.headers }, body },
       {
         onRequestStart() {},
@@ -95,7 +97,7 @@ function exchange(
           // 103 and the like: the response is still to come
           if (status < 200) return;
           watch.rests();
-          reader = bodyReader(controller, watch, () => void client.destroy());
+          reader = bodyReader(controller, watch, connection.close);
           resolve(responseOf(url, { status, statusText, fields }, reader));
         },
         onResponseData: (_, piece) => reader?.push(piece),
@@ -104,7 +106,7 @@ function exchange(
           connection.done();
         },
         onResponseError(_, error: NodeJS.ErrnoException) {
-          const stale = used && !reader && closed.includes(error.code ?? "");
+          const stale = connection.used && !reader && closed.includes(error.code ?? "");
           fail(stale ? new StaleConnection() : error);
         },
       },

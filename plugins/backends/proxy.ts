@@ -1,8 +1,7 @@
 /** Which way a request goes: straight, or through the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name. */
 import { request as httpRequest } from "node:http";
-import { isIP, isIPv6 } from "node:net";
-import { connect as tlsConnect } from "node:tls";
-import type { buildConnector } from "undici";
+import { isIPv6 } from "node:net";
+import { type Connect, secured, straight } from "./connect.ts";
 import { BackendError } from "./error.ts";
 
 export interface Route {
@@ -14,8 +13,7 @@ export interface Route {
   readonly path: string;
   /** On top of the request's own. */
   readonly headers: Record<string, string>;
-  /** Makes the connection, where that takes more than an address. */
-  readonly connect?: buildConnector.connector;
+  readonly connect: Connect;
 }
 
 /** The variables are looked at for each request, lower case first. */
@@ -25,11 +23,11 @@ export const router =
     const proxy = proxyFor(url, env);
     const { origin } = url;
     const path = url.pathname + url.search;
-    if (!proxy) return { key: origin, origin, path, headers: {} };
+    if (!proxy) return { key: origin, origin, path, headers: {}, connect: straight };
     if (url.protocol === "https:")
       return { key: `${origin} ${proxy.href}`, origin, path, headers: {}, connect: tunnel(proxy) };
     const headers = { host: url.host, ...authorization(proxy) };
-    return { key: proxy.origin, origin: proxy.origin, path: origin + path, headers };
+    return { key: proxy.origin, origin: proxy.origin, path: origin + path, headers, connect: straight };
   };
 
 /** The proxy of a URL, or undefined. Loopback addresses are never asked for at a proxy. Throws BackendError `badRequest`. */
@@ -63,16 +61,20 @@ function excepted(url: URL, list: string): boolean {
 
 const address = (proxy: URL) => ({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: proxy.port || 80 });
 
-function authorization(proxy: URL): Record<string, string> {
-  if (proxy.username === "" && proxy.password === "") return {};
-  const user = [proxy.username, proxy.password].map(decodeURIComponent).join(":");
-  return { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
+const authorization = (proxy: URL): Record<string, string> => credentials(proxy, "proxy-authorization");
+
+/** The header that says what user and password a URL names. */
+export function credentials({ username, password }: URL, header: string): Record<string, string> {
+  if (username === "" && password === "") return {};
+  const user = [username, password].map(decodeURIComponent).join(":");
+  return { [header]: `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
 /** Connections to servers through a tunnel that the proxy opens. */
 const tunnel =
-  (proxy: URL): buildConnector.connector =>
-  ({ hostname, port, servername }, done) => {
+  (proxy: URL): Connect =>
+  (to, done) => {
+    const { hostname, port } = to;
     const authority = `${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port || 443}`;
     const asked = httpRequest({
       ...address(proxy),
@@ -81,6 +83,7 @@ const tunnel =
       headers: { host: authority, ...authorization(proxy) },
       agent: false,
     });
+    let made: { destroy(): unknown } = asked;
     const failed = (error: Error) => done(error, null);
     asked.on("error", failed);
     asked.on("connect", (response, socket) => {
@@ -88,16 +91,8 @@ const tunnel =
         socket.destroy();
         return failed(new Error(`the proxy ${proxy.host} answered ${response.statusCode} to CONNECT`));
       }
-      const named = servername ?? (isIP(hostname) ? undefined : hostname);
-      const secure = tlsConnect({
-        ...{ socket, host: hostname, ALPNProtocols: ["http/1.1"] },
-        ...(named === undefined ? {} : { servername: named }),
-      });
-      secure.once("error", failed);
-      secure.once("secureConnect", () => {
-        secure.off("error", failed);
-        done(null, secure);
-      });
+      made = secured(to, { socket }, done);
     });
     asked.end();
+    return { destroy: () => made.destroy() };
   };
