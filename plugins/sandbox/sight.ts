@@ -34,7 +34,8 @@ interface Found {
 
 /** What was seen. `plain`: no link led there, and none that leads nowhere stands there: its folder tells whether it changes. */
 interface Seen {
-  was: string;
+  /** Undefined: it may change unseen, and is not believed. */
+  was: string | undefined;
   plain: boolean;
 }
 
@@ -85,13 +86,15 @@ export function sight(now: () => number = Date.now): Sight {
       remember(dirname(path));
       const place = placeOf(path);
       const plain = place === "" ? lstatOf(path) === undefined : place.endsWith(`:${path}`);
-      seen.set(path, { was: content ? contentOf(path) : place, plain });
+      seen.set(path, { was: content ? firstContentOf(path, now()) : place, plain });
     },
     same() {
       const found = new Map<string, Found>();
       for (const [path, seen] of contents)
         if (!(seen.was === "" ? stays(path, seen, found) : contentOf(path) === seen.was)) return false;
-      const each = now() - all >= unnoticed;
+      const since = now() - all;
+      // A clock that was set back says nothing.
+      const each = since < 0 || since >= unnoticed;
       for (const [path, seen] of places)
         if (!(each ? placeOf(path) === seen.was : stays(path, seen, found))) return false;
       if (each) all = now();
@@ -123,6 +126,12 @@ function folderOf(path: string, now: number): Folder {
 function placeOf(path: string): string {
   const stat = look(path);
   return stat ? `${idOf(stat)}:${realPath(path)}` : "";
+}
+
+/** Undefined: a file that was written just now, and may be once more without a trace, in the same tick of the clock. */
+function firstContentOf(path: string, now: number): string | undefined {
+  const stat = look(path);
+  return stat?.isFile() && now - stat.ctimeMs <= clock ? undefined : contentOf(path);
 }
 
 function contentOf(path: string): string {

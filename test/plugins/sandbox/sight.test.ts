@@ -1,6 +1,8 @@
 import {
+  closeSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -44,6 +46,8 @@ const confined = () => here.confine({ cwd, tmp: join(base, "tmp") });
 const granted = async () => (await confined()).rules.grants.map(({ path }) => path);
 
 test("a call is confined to what the last one was, as long as nothing that counts has changed", async () => {
+  // The profile is new: for so long it might change unseen.
+  await sleep(2100);
   const first = await confined();
   writeFileSync(join(cwd, "file"), "written by a tool");
   mkdirSync(join(cwd, "dir"));
@@ -222,6 +226,32 @@ test("a link that leads nowhere, put where nothing was, counts when what it lead
   expect([seen.same(), seen.same()]).toEqual([true, true]);
   mkdirSync(join(base, "elsewhere"));
   expect(seen.same()).toBe(false);
+});
+
+test("a file that was written just now is not believed: in the same tick of the clock it may be once more", () => {
+  const file = join(base, "work/.git");
+  writeFileSync(file, "gitdir: elsewhere");
+  const [early, late] = [sight(), sight(() => Date.now() + 60_000)];
+  for (const seen of [early, late]) seen.saw(file, true);
+  expect([early.same(), late.same()]).toEqual([false, true]);
+});
+
+test("what no folder tells, as a mount, is noticed within a second, also where the clock is set back", () => {
+  // A folder that changes without a trace.
+  const folder = `/proc/${process.pid}/fd`;
+  let later = 60_000;
+  for (const moves of [1000, -3_600_000]) {
+    const probe = openSync("/dev/null", "r");
+    closeSync(probe);
+    const seen = sight(() => Date.now() + later);
+    seen.saw(join(folder, `${probe}`));
+    expect(seen.same()).toBe(true);
+    later += moves;
+    const fd = openSync("/dev/null", "r");
+    expect(fd).toBe(probe);
+    expect(seen.same()).toBe(false);
+    closeSync(fd);
+  }
 });
 
 test("a folder far above that was moved, with a link left in its place, leads elsewhere", () => {
