@@ -40,6 +40,10 @@ export async function confinedSpawner(program: URL, rules: Rules, patience = 30_
   worker.unref();
   const counts = new Int32Array(shared);
   let asked = 0;
+  let closed = false;
+  worker.once("exit", () => {
+    closed = true;
+  });
   const tooLate = (answer: Answer) => {
     if ("pid" in answer) endGroup(answer.pid);
   };
@@ -49,6 +53,7 @@ export async function confinedSpawner(program: URL, rules: Rules, patience = 30_
   port.unref();
   /** Waits for the answer as it would wait for a fork. */
   const ask = (request: StartRequest): Answer => {
+    if (closed) throw new Error("the sandbox's thread has ended");
     if (Atomics.load(counts, counted.answered) !== asked)
       throw new Error("the sandbox's thread still waits for the start of another program");
     const late = received();
@@ -68,6 +73,7 @@ export async function confinedSpawner(program: URL, rules: Rules, patience = 30_
       throw Object.assign(new Error(answer.message), { code: answer.code });
     },
     async close() {
+      closed = true;
       port.close();
       await worker.terminate();
     },

@@ -34,7 +34,8 @@ export function spawners({ program, limit = 8, means }: SpawnersOptions): Spawne
 
   const drop = (key: string, { confined }: Entry) => {
     entries.delete(key);
-    confined.then((it) => it.close()).catch(() => {});
+    // Whoever has just been given it starts a program first.
+    confined.then((it) => setImmediate(it.close)).catch(() => {});
   };
 
   const makeRoom = () => {

@@ -105,6 +105,12 @@ describe.skipIf(!here.landlock)("what a spawner thread starts", () => {
   });
 });
 
+test.skipIf(!here.landlock)("a thread that was ended starts nothing more, and nobody waits for it", async () => {
+  const own = await confinedSpawner(pathToFileURL(program), rules());
+  await own.close();
+  expect(() => own.start("/bin/true", [], { cwd: "/", env: {}, stdio: [] })).toThrow("thread has ended");
+});
+
 test.skipIf(!here.landlock)("a folder that was replaced since the rules were made is refused", async () => {
   const changed = rules();
   const own = changed.grants.at(-1);

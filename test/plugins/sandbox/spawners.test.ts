@@ -31,6 +31,14 @@ function rules(name: string): Rules {
   return { ...unconfinedRules(name, []), unconfined: false, grants: [...system, ...grant(join(base, name), "rwx")] };
 }
 
+test.skipIf(!here.landlock)("what was given starts a program, also where others took its place at once", async () => {
+  const starts = ["a", "b", "c"].map(async (name) => {
+    const spawner = await pool.for(rules(name));
+    return spawner.start({ exec: "/bin/true", argv: [], env: {}, cwd: "/usr" }).child.pid;
+  });
+  expect(await Promise.all(starts)).toEqual([1, 2, 3].map(() => expect.any(Number)));
+});
+
 test.skipIf(!here.landlock)("one for each set of rules; the longest unused goes where it runs nothing", async () => {
   const a = await pool.for(rules("a"));
   expect(await pool.for(rules("a"))).toBe(a);
