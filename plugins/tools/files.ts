@@ -14,7 +14,7 @@ export function toolsIndex(tools: Pick<Tools, "list" | "bad">): string {
         .map((name) => (tool.args.required?.includes(name) ? name : `[${name}]`))
         .join(" ")}`.trimEnd(),
       `scope: ${tool.scope}`,
-      ...(tool.command ? [`command: ${tool.command.join(" ")}`] : []),
+      ...(tool.command ? [`command: ${oneLine(tool.command.join(" "))}`] : []),
       ...(tool.exec === undefined ? [] : [`file: ${tool.exec}`]),
     ].join("\n"),
   );

@@ -44,10 +44,13 @@ export function makeTool(file: string, raw: Record<string, unknown>, env: NodeJS
 
 /** Undefined: this host does not have the program. */
 function commandOf(command: unknown, env: NodeJS.ProcessEnv): Tool["command"] {
-  const isWords = Array.isArray(command) && command.every((word) => typeof word === "string");
+  const isWord = (word: unknown) => typeof word === "string" && !word.includes("\0");
+  const isWords = Array.isArray(command) && command.every(isWord);
   const [name, ...words] = isWords ? (command as string[]) : [];
   if (!name || (name.includes("/") && !isAbsolute(name)))
-    return fail("command must be an array of strings, the first a program's name or absolute path");
+    return fail(
+      "command must be an array of strings without null characters, the first a program's name or absolute path",
+    );
   const program = onPath(name, env);
   return program === undefined ? undefined : [program, ...words];
 }

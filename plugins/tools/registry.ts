@@ -79,8 +79,16 @@ function toolOf(file: string, parsed: Parsed, raw: Record<string, unknown>, env:
 /** Of the files that a tool is run from. */
 function stampOf({ exec, command }: Tool): string {
   const files = [exec, command?.[0]].filter((file) => file !== undefined);
-  const stats = files.map((file) => statSync(file, { throwIfNoEntry: false }));
-  return stats.map((stat) => (stat ? stamp(stat) : "")).join("\n");
+  return files.map(stampAt).join("\n");
+}
+
+/** Empty: nothing is there, or it is out of reach. */
+function stampAt(file: string): string {
+  try {
+    return stamp(statSync(file));
+  } catch {
+    return "";
+  }
 }
 
 /** Looks at the files of that name alone. */

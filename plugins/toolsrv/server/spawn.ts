@@ -1,6 +1,6 @@
 /** The one place that starts a tool's program. */
 import { spawn } from "node:child_process";
-import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import type { Start } from "#plugins/sandbox-landlock";
@@ -85,7 +85,9 @@ function begin(start: Start, { exec, name, argv, cwd, env }: Program, stdio: num
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const interpreter = code === "ENOENT" ? interpreterOf(exec) : undefined;
-    if (interpreter !== undefined) throw new Error(`${exec} wants ${interpreter}, which is not there`);
+    // Else it is the folder that is gone.
+    if (interpreter !== undefined && !existsSync(interpreter))
+      throw new Error(`${exec} wants ${interpreter}, which is not there`);
     // A script that does not say who runs it.
     if (code !== "ENOEXEC") throw error;
     return start("/bin/sh", [exec, ...argv], { cwd, env, stdio });

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -144,6 +144,19 @@ describe(".meta files", () => {
     expect(later.get("count")).toBeUndefined();
   });
 
+  test("a program that is out of reach by now takes no other tool with it, and a command is shown in one line", () => {
+    const bin = join(dir, "bin");
+    put("good", { description: "d" });
+    put("t", { description: "d", command: ["prog", "a\n## b"] }, { exec: false });
+    put("prog", {}, { in: bin });
+    const tools = registry(() => [dir], { PATH: bin });
+    expect(toolsIndex(tools)).toContain(`command: ${join(bin, "prog")} a ## b\n`);
+    rmSync(join(bin, "prog"));
+    symlinkSync("prog", join(bin, "prog"));
+    expect(tools.list().map(({ name }) => name)).toEqual(["good"]);
+    expect(tools.get("t")).toBeUndefined();
+  });
+
   test("where the host has no such program the file beside is run", () => {
     put("t", { description: "d", command: ["no-such-program"] });
     const tools = registry(() => [dir], { PATH: "/usr/bin:/bin" });
@@ -152,10 +165,10 @@ describe(".meta files", () => {
   });
 
   test("a command is words, its program a name or an absolute path", () => {
-    for (const [n, command] of ["wc", [], [1], ["./wc"], ["a/b"], [""]].entries()) {
+    for (const [n, command] of ["wc", [], [1], ["./wc"], ["a/b"], [""], ["wc", "\0"]].entries()) {
       put(`c${n}`, { description: "d", command });
       expect(reasonOf(`c${n}`)).toBe(
-        "command must be an array of strings, the first a program's name or absolute path",
+        "command must be an array of strings without null characters, the first a program's name or absolute path",
       );
     }
   });

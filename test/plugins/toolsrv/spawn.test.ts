@@ -113,6 +113,9 @@ describe("a program that is started", () => {
     expect(() => spawner.start(program({ exec, argv: [] }))).toThrow(
       `${exec} wants /nowhere/python3, which is not there`,
     );
+    writeFileSync(exec, "#!/bin/sh\n");
+    const gone = join(dir, "gone");
+    expect(() => spawner.start(program({ exec, argv: [], cwd: gone }))).toThrow(`spawn ${exec} ENOENT`);
   });
 
   test("what can not be started leaves no descriptor behind", () => {
