@@ -140,9 +140,10 @@ test("H-092: a client that never reads delays nobody, costs little, and goes on 
   const hash = createHash("sha256");
   let at = 0;
   for (let n = 0; n < asked && at < end; n++) {
-    const got = textOf(await lazy.next());
+    // What the turn ends with has come behind it meanwhile.
+    const got = Buffer.from(textOf(await lazy.next())).subarray(0, end - at);
     hash.update(got);
-    at += Buffer.byteLength(got);
+    at += got.length;
   }
   // No byte of it was skipped or sent twice.
   expect(at).toBe(end);

@@ -16,7 +16,7 @@ const verbs = (agent: string, ...lines: string[]): Act[] =>
 
 /** What a1 may, and leaves as it was. */
 export const allowed: Act[] = [
-  ...opened("a1", "r", "prompt", "fifo", "queue", "feed", "chat", "chat.raw", "log", "state", "statewait", "cfg"),
+  ...opened("a1", "r", "prompt", "queue", "feed", "chat", "chat.raw", "log", "state", "statewait", "cfg"),
   ...opened("a1", "r", "tools", "stats", "plan", "context", "systemprompt", "id", "name"),
   ...opened("a1", "w", "plan", "tools", "name", "statewait"),
   ...verbs("a1", "tools", "models", "help", "tool_load file_grep", "tool_unload file_grep"),
@@ -32,6 +32,7 @@ export const allowed: Act[] = [
 
 /** What no tool of a1's may, by whatever name it calls itself. */
 export const forbidden = ({ work, dir }: Rig): Act[] => [
+  ...opened("a1", "r", "fifo"),
   ...opened("a1", "w", "prompt", "fifo", "inject", "feed", "cfg", "queue"),
   ...verbs("a1", "stop", "pause", "resume", "clear", "kill", "inject x", "queue x", "agent default", "model x"),
   ...verbs("a1", "cwd /", `cwd ${work}/..`, "backend script", "systemprompt", "name x"),
