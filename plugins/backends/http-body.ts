@@ -22,7 +22,7 @@ export interface BodyWatch {
 }
 
 /** What pieces come from. */
-interface Flow {
+export interface Flow {
   pause(): void;
   resume(): void;
 }
@@ -91,7 +91,10 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
         wake();
       } else if (size > grace.bytes) close();
     },
-    end: () => over("ended"),
+    end() {
+      paused = false;
+      over("ended");
+    },
     fail: (error) => over("failed", error),
     drop() {
       pieces = [];

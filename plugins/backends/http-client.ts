@@ -93,11 +93,11 @@ function exchange(
       { method: method as "POST", path: way.path, headers: { ...headers, ...way.headers }, body },
       {
         onRequestStart() {},
-        onResponseStart(controller, status, fields, statusText = "") {
+        onResponseStart(_, status, fields, statusText = "") {
           // 103 and the like: the response is still to come
           if (status < 200) return;
           watch.rests();
-          reader = bodyReader(controller, watch, connection.close);
+          reader = bodyReader(connection, watch, connection.close);
           resolve(responseOf(url, { status, statusText, fields }, reader));
         },
         onResponseData: (_, piece) => reader?.push(piece),

@@ -105,6 +105,42 @@ test("a server that closes without a word is asked once more", async () => {
   for (let n = 1; n <= 20; n++) expect(await read(await fetch(url, { method: "POST", body: "x" }))).toBe("ab");
 });
 
+test.each([
+  "connection: close",
+  "connection: keep-alive",
+  "content-length: 66000\r\nconnection: close",
+  "content-length: 66000",
+])("a body that waits for a slow reader is whole, also where its connection ends meanwhile: %j", async (fields) => {
+  const chunked = fields === "connection: keep-alive";
+  const [first, last] = [big(65_000), big(1000)];
+  const url = await raw((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${fields}${chunked ? "\r\ntransfer-encoding: chunked" : ""}\r\n\r\n`);
+    socket.write(chunked ? `${first.length.toString(16)}\r\n${first}\r\n` : first);
+    // What comes at last is more than may wait.
+    setTimeout(() => socket.end(chunked ? `${last.length.toString(16)}\r\n${last}\r\n0\r\n\r\n` : last), 30);
+  });
+  const fetch = providerFetch();
+  for (let n = 0; n < 2; n++) {
+    const response = await fetch(url);
+    await sleep(100);
+    expect((await read(response)).length).toBe(66_000);
+  }
+});
+
+test("a connection whose last answer had to wait serves the next one", async () => {
+  const url = await raw((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 66000\r\n\r\n${big(65_000)}`);
+    setTimeout(() => socket.write(big(1000)), 30);
+  });
+  const fetch = providerFetch();
+  for (let n = 0; n < 3; n++) {
+    const response = await fetch(url);
+    await sleep(100);
+    expect((await read(response)).length).toBe(66_000);
+  }
+  expect(sockets.size).toBe(1);
+});
+
 test("a body without a length ends with its connection", async () => {
   const url = await raw((socket) => {
     socket.write("HTTP/1.0 200 OK\r\n\r\n");
