@@ -1,7 +1,7 @@
 /** The body of a response: its pieces as they come, for one reader. */
 
 export interface Body extends AsyncIterableIterator<Uint8Array> {
-  /** The next piece, which is all that has come. Throws what `fail` was given, behind what came before. */
+  /** The next piece, of what has come, at most 64 KB where it came in smaller ones. Throws what `fail` was given, behind what came before. */
   next(): Promise<IteratorResult<Uint8Array>>;
   /** Gives the rest up: what ends within a moment leaves the connection to the next request, else it is closed. */
   return(): Promise<IteratorResult<Uint8Array>>;
@@ -31,7 +31,10 @@ export interface Flow {
 const grace = { ms: 250, bytes: 64 * 1024 };
 
 /** Bytes that may wait for a reader before no more are read from the connection. */
-const most = grace.bytes;
+const most = 256 * 1024;
+
+/** Bytes that a reader gets at once. Longer texts cost more than their length: they have no place among the young. */
+const together = 64 * 1024;
 
 /** `close` closes the connection. */
 export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Body {
@@ -59,13 +62,13 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
     waiting?.();
   }
 
-  /** All that has come: what reads it works once for many small pieces. */
+  /** Many small pieces as one: what reads it works once for them all. */
   function take(): IteratorResult<Uint8Array> | undefined {
     if (pieces.length > 0) {
-      const value = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, size);
-      pieces = [];
-      size = 0;
-      if (paused) {
+      const some = pieces.splice(0, countOf(pieces));
+      const value = some.length === 1 ? (some[0] as Uint8Array) : Buffer.concat(some);
+      size -= value.length;
+      if (paused && size < most / 2) {
         // More may come before it returns.
         paused = false;
         flow.resume();
@@ -128,4 +131,14 @@ export function bodyReader(flow: Flow, watch: BodyWatch, close: () => void): Bod
       return this;
     },
   };
+}
+
+/** How many of them are given together: at least one. */
+function countOf(pieces: readonly Uint8Array[]): number {
+  let bytes = 0;
+  const end = pieces.findIndex((piece) => {
+    bytes += piece.length;
+    return bytes > together;
+  });
+  return end < 0 ? pieces.length : Math.max(end, 1);
 }

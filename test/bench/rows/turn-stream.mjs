@@ -26,7 +26,7 @@ const row = (name, piece, times) => ({
   against: "a plain socket",
   // A quarter of the socket's rate.
   goal: 4,
-  rounds: 5,
+  rounds: 9,
   async setup() {
     const size = piece.length * times;
     const sent = chunk({ content: piece });
