@@ -33,7 +33,7 @@ const grace = { ms: 250, bytes: 64 * 1024 };
 /** Bytes that may wait for a reader before no more are read from the connection. */
 const most = 256 * 1024;
 
-/** Bytes that a reader gets at once. Longer texts cost more than their length: they have no place among the young. */
+/** Bytes that a reader gets at once. V8 allocates texts over 128 KB one by one, which costs more than to read them twice as often. */
 const together = 64 * 1024;
 
 /** `close` closes the connection. */

@@ -1,5 +1,4 @@
 /** The client behind http.ts: undici, with a limit on silence, aborts, and the way to a proxy. */
-
 import type { Client as ClientType } from "undici";
 import { type Connection, connections } from "./connections.ts";
 import { BackendError } from "./error.ts";

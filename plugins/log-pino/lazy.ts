@@ -12,8 +12,8 @@ export interface LazyLogger {
 const most = 1_000;
 
 /**
- * `load` gives the real one; it is called once, or never. Lines that come while it loads are kept, in order. Where it
- * fails (no descriptor may be left) the next line tries again: to log must not hurt who does.
+ * `load` gives the real one; it is called with the first line, or never. Lines that come while it loads are kept, in order.
+ * Where it fails (no descriptor may be left) the next line calls it again: to log must not hurt who does.
  */
 export function lazyLogger(levels: Levels, load: () => Promise<Logger>): LazyLogger {
   let loaded: Logger | undefined;

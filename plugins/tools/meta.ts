@@ -36,14 +36,14 @@ export function makeTool(file: string, raw: Record<string, unknown>, env: NodeJS
   const dir = dirname(file);
   const beside = join(dir, localName(meta.exec ?? name));
   const exec = isExecutable(beside) ? beside : undefined;
-  const command = meta.command === undefined ? undefined : commandOf(meta.command, env);
+  const command = meta.command === undefined ? undefined : resolvedCommand(meta.command, env);
   if (exec === undefined && command === undefined)
     fail(noExec(beside, meta.command, raw.variants !== undefined && variant === undefined));
   return { ...fields(name, file, meta), exec, ...(command ? { command } : {}) };
 }
 
 /** Undefined: this host does not have the program. */
-function commandOf(command: unknown, env: NodeJS.ProcessEnv): Tool["command"] {
+function resolvedCommand(command: unknown, env: NodeJS.ProcessEnv): Tool["command"] {
   const isWord = (word: unknown) => typeof word === "string" && !word.includes("\0");
   const isWords = Array.isArray(command) && command.every(isWord);
   const [name, ...words] = isWords ? (command as string[]) : [];

@@ -19,7 +19,7 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
   const cwdFault = directoryFault(call.cwd);
   if (cwdFault) return { refused: cwdFault };
   const { stdin, variable, argv, unfit } = passArgs(tool.args, checked.args);
-  const started = commandOf(tool, argv);
+  const started = commandLine(tool, argv);
   if (!started) return { refused: `the arguments ${unfit} the command line of ${tool.command?.[0]}` };
   const inherited = { ...unattended, ...toolEnv(own), PATH: withNode(own.PATH ?? "") };
   const ofSession = sessionEnv(call.env);
@@ -56,7 +56,7 @@ export function prepare(call: CallBody, tools: Tools, cookie: string, own = proc
 }
 
 /** Its program and the words behind it. A script reads its arguments from stdin if it likes, a program of the host does not know them. */
-function commandOf(
+function commandLine(
   { exec, command }: Tool,
   argv: string[] | undefined,
 ): { words: string[]; reads: boolean } | undefined {

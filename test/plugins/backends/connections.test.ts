@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { failures } from "../../../plugins/backends/failures.ts";
 import { bodyBytes, providerFetch } from "../../../plugins/backends/types.ts";
+import { failure, read } from "./http-kit.ts";
 
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
@@ -42,16 +43,6 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const read = async (response: Response) => {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of bodyBytes(response)) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
-};
-const failure = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    (value) => ({ value }),
-    (error: unknown) => error,
-  );
 const big = (n: number) => "x".repeat(n);
 
 test("what came before a body broke off is given, then the error", async () => {

@@ -8,6 +8,7 @@ import { Worker } from "node:worker_threads";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { BackendError, bodyBytes, providerFetch } from "../../../plugins/backends/types.ts";
 import { certificate, privateKey } from "../../fakes/tls.ts";
+import { failure, read } from "./http-kit.ts";
 
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -30,18 +31,6 @@ async function serve(handler: Handler): Promise<{ url: string; server: Server }>
   const server = createServer(handler);
   return { server, url: `http://127.0.0.1:${await listen(server)}` };
 }
-
-const read = async (response: Response) => {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of bodyBytes(response)) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
-};
-
-const failure = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 /** Resolves when the client's side of a response is gone. */
 const gone = (res: ServerResponse) => new Promise<void>((resolve) => res.once("close", () => resolve()));
@@ -245,32 +234,9 @@ test("HTTPS_PROXY: a tunnel is asked for, and a refusal is told without the pass
   expect(error.message).toMatch(/^the proxy 127\.0\.0\.1:\d+ answered 407 to CONNECT$/);
 });
 
-test("HTTPS_PROXY: requests go through the tunnel, on one connection", async () => {
-  const secure = createSecureServer({ cert: certificate, key: privateKey }, (req, res) => res.end(`${req.url} inside`));
-  const port = await listen(secure);
-  let tunnels = 0;
-  const { server, url } = await serve(() => {});
-  server.on("connect", (_, socket) => {
-    tunnels++;
-    const inner = connect(port, "127.0.0.1");
-    socket.write("HTTP/1.1 200 OK\r\n\r\n");
-    inner.pipe(socket).pipe(inner);
-    socket.on("error", () => {});
-  });
-  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
-  const fetch = providerFetch({ env: { https_proxy: url } });
-  expect(await read(await fetch("https://models.test/a"))).toBe("/a inside");
-  expect(await read(await fetch("https://models.test/b"))).toBe("/b inside");
-  expect(tunnels).toBe(1);
-  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "1");
-  const strict = providerFetch({ env: { https_proxy: url } });
-  expect(await failure(strict("https://models.test/"))).toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
-});
-
-test("HTTPS_PROXY: an address is asked for as one, and verified as one", async () => {
+/** A proxy all of whose tunnels lead to `port`; `asked` gets where they were to lead. */
+async function tunnelsTo(port: number): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = [];
-  const secure = createSecureServer({ cert: certificate, key: privateKey }, (_, res) => res.end("inside"));
-  const port = await listen(secure);
   const { server, url } = await serve(() => {});
   server.on("connect", (req, socket) => {
     asked.push(`${req.url}`);
@@ -279,6 +245,25 @@ test("HTTPS_PROXY: an address is asked for as one, and verified as one", async (
     inner.pipe(socket).pipe(inner);
     socket.on("error", () => {});
   });
+  return { url, asked };
+}
+
+test("HTTPS_PROXY: requests go through the tunnel, on one connection", async () => {
+  const secure = createSecureServer({ cert: certificate, key: privateKey }, (req, res) => res.end(`${req.url} inside`));
+  const { url, asked } = await tunnelsTo(await listen(secure));
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+  const fetch = providerFetch({ env: { https_proxy: url } });
+  expect(await read(await fetch("https://models.test/a"))).toBe("/a inside");
+  expect(await read(await fetch("https://models.test/b"))).toBe("/b inside");
+  expect(asked).toHaveLength(1);
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "1");
+  const strict = providerFetch({ env: { https_proxy: url } });
+  expect(await failure(strict("https://models.test/"))).toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+});
+
+test("HTTPS_PROXY: an address is asked for as one", async () => {
+  const secure = createSecureServer({ cert: certificate, key: privateKey }, (_, res) => res.end("inside"));
+  const { url, asked } = await tunnelsTo(await listen(secure));
   vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
   const fetch = providerFetch({ env: { https_proxy: url } });
   for (const host of ["[2001:db8::1]", "192.0.2.1:8443"])
